@@ -1,0 +1,167 @@
+import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
+import {
+  type Account,
+  type Demand,
+  demandsOf,
+  EMPTY_HEAD,
+  type Head,
+  instantOf,
+  type KeyWrite,
+  peekReading,
+  pruneIsDue,
+  type RetryLookup,
+  settle,
+  type WindowStart,
+} from './ledger.js'
+import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from './store.js'
+import { StoreError } from './store-error.js'
+import { Sweeper } from './sweeper.js'
+
+export interface MemoryStoreOptions {
+  /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
+  readonly sweepSeconds?: number | false
+  /** The time in milliseconds since the epoch, for tests that move it. Default `Date.now`. */
+  readonly clock?: () => number
+}
+
+interface Event {
+  readonly ts: number
+  readonly hits: number
+  readonly total: number
+}
+
+interface Key {
+  head: Head
+  expiresAt: number
+  /** Oldest first. */
+  events: Event[]
+}
+
+/**
+ * Counts in the memory of this process: exact within it, unknown to others, gone when it ends. For tests and
+ * development, and for services of one process that need no database.
+ *
+ * @example
+ * app.use(rateLimit({ store: new MemoryStore(), name: 'global', limit: 100, windowSeconds: 60 }))
+ *
+ * @throws TypeError for a wrong or unknown option.
+ */
+export class MemoryStore implements Store {
+  readonly #keys = new Map<string, Key>()
+  readonly #clock: () => number
+  readonly #sweeper: Sweeper
+  #closed = false
+
+  constructor(options: MemoryStoreOptions = {}) {
+    checkOptionNames('MemoryStore', options, ['sweepSeconds', 'clock'])
+    const { sweepSeconds = 60, clock = Date.now } = options
+    checkSweepSeconds(sweepSeconds)
+    if (typeof clock !== 'function') throw optionError('clock', 'a function', clock)
+    this.#clock = clock
+    this.#sweeper = new Sweeper(() => this.sweep(), sweepSeconds)
+  }
+
+  /** Nothing to create. */
+  async install(): Promise<void> {}
+
+  async decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
+    signal.throwIfAborted()
+    this.#checkOpen()
+    this.#sweeper.start()
+    const demands = demandsOf(batch)
+    const { verdicts, writes, lookups } = settle(batch, demands, this.#read(demands.values()))
+    for (const write of writes) this.#write(write)
+    for (const lookup of lookups) this.#resolve(lookup)
+    return verdicts
+  }
+
+  async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
+    signal.throwIfAborted()
+    this.#checkOpen()
+    const demands = demandsOf({ hits: [{ charges, cost: 1 }], refusals: [] })
+    const accounts = this.#read(demands.values())
+    return charges.map((charge) => peekReading(accounts, charge))
+  }
+
+  async reset(keys: readonly string[]): Promise<void> {
+    this.#checkOpen()
+    for (const key of keys) this.#keys.delete(key)
+  }
+
+  async sweep(): Promise<SweepResult> {
+    this.#checkOpen()
+    const now = this.#now()
+    let keys = 0
+    let events = 0
+    for (const [key, entry] of this.#keys) {
+      if (entry.expiresAt >= now) continue
+      this.#keys.delete(key)
+      keys += 1
+      events += entry.events.length
+    }
+    return { keys, events, ran: true }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#sweeper.stop()
+    this.#keys.clear()
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new StoreError('ERR_STORE_CLOSED', 'The store is closed')
+  }
+
+  #now(): number {
+    return Math.round(this.#clock() * 1000)
+  }
+
+  #read(demands: Iterable<Demand>): Map<string, Account> {
+    const now = this.#now()
+    const accounts = new Map<string, Account>()
+    for (const { key, policies, span } of demands) {
+      const { head = EMPTY_HEAD, events = [] } = this.#keys.get(key) ?? {}
+      const at = instantOf(head, now)
+      const windows = new Map<number, WindowStart>()
+      for (const { windowMicros } of policies) windows.set(windowMicros, startOfWindow(events, at - windowMicros))
+      const keep = Math.max(head.span, span)
+      accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0 })
+    }
+    return accounts
+  }
+
+  #write({ key, head, expiresAt, event, prune }: KeyWrite): void {
+    let entry = this.#keys.get(key)
+    if (entry === undefined) {
+      entry = { head, expiresAt, events: [] }
+      this.#keys.set(key, entry)
+    }
+    entry.head = head
+    entry.expiresAt = expiresAt
+    if (prune) entry.events.splice(0, firstAfter(entry.events, (past) => past.ts > prune.upTo))
+    if (event) entry.events.push(event)
+  }
+
+  #resolve({ key, after, total, resolve }: RetryLookup): void {
+    const events = this.#keys.get(key)?.events ?? []
+    const event = events[firstAfter(events, (past) => past.ts > after && past.total >= total)]
+    if (event) resolve(event.ts)
+  }
+}
+
+const startOfWindow = (events: readonly Event[], cutoff: number): WindowStart => {
+  const event = events[firstAfter(events, (past) => past.ts > cutoff)]
+  return event ? { first: event.ts, base: event.total - event.hits } : { first: 0, base: 0 }
+}
+
+/** The first index at which a condition holds that, once true, stays true: time and total only grow. */
+function firstAfter(events: readonly Event[], holds: (event: Event) => boolean): number {
+  let low = 0
+  let high = events.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (holds(events[middle] as Event)) high = middle
+    else low = middle + 1
+  }
+  return low
+}

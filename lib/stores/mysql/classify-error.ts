@@ -1,0 +1,100 @@
+import { StoreError, type StoreErrorCode } from '../store-error.js'
+
+/**
+ * What a failed unit calls for.
+ *
+ * - `conflict`: another transaction was in the way; roll back and run the whole unit again.
+ * - `isolation`: the server cannot write at READ COMMITTED; run the unit again at its own level.
+ * - `broken`: the connection is of no more use.
+ * - `failed`: nothing a retry would change.
+ */
+export type Remedy = 'conflict' | 'isolation' | 'broken' | 'failed'
+
+/**
+ * 1205 lock wait timeout · 1213 deadlock, Galera's at COMMIT too · 1020 record changed since last read (MariaDB's
+ * snapshot isolation) · 1180 and 3101 Group Replication's certification, at COMMIT · 3572 NOWAIT · 8002 and 9007 TiDB.
+ */
+const CONFLICT = new Set([1205, 1213, 1020, 1180, 3101, 3572, 8002, 9007])
+
+/** 1665: READ COMMITTED while the binary log is statement based (hazard 44). */
+const BINLOG_STATEMENT = 1665
+
+/** 1047 Galera node not ready · 1053 shutdown · 1927 and 1317 killed · 3169 killed · 4031 idle too long. */
+const BROKEN = new Set([1047, 1053, 1927, 1317, 3169, 4031])
+
+/** 1290 and 1836 read only · 1792 read-only transaction · 3100 Group Replication refuses writes. */
+const READ_ONLY = new Set([1290, 1792, 1836, 3100])
+
+/** 1040 too many connections · 1203, 1226 of this user · 1461 too many prepared statements. */
+const CAPACITY = new Set([1040, 1203, 1226, 1461])
+
+/** 1044, 1045, 1142, 1227 privileges · 1049 no such database · 1251, 1524 login method · 3159 TLS required. */
+const CONFIG = new Set([1044, 1045, 1142, 1227, 1049, 1251, 1524, 3159])
+
+/** 1146 no such table · 1054 no such column · 1136 column count · 1364 column without default. */
+const SCHEMA = new Set([1146, 1054, 1136, 1364])
+
+/** mysql2 throws plain errors without a code for these (hazard 90). */
+const CAPACITY_MESSAGES = new Set(['Queue limit reached.', 'No connections available.'])
+const CLOSED_MESSAGES = new Set(['Pool is closed.'])
+
+interface DriverError {
+  readonly errno?: unknown
+  readonly code?: unknown
+  readonly fatal?: unknown
+  readonly message?: unknown
+}
+
+/** What to do about an error of the driver, decided by its number first: `code` is not always there. */
+export function remedyOf(error: unknown): Remedy {
+  if (error instanceof StoreError) return 'failed'
+  const { errno, code, fatal } = (error ?? {}) as DriverError
+  if (typeof errno === 'number' && errno > 0) {
+    if (CONFLICT.has(errno)) return 'conflict'
+    if (errno === BINLOG_STATEMENT) return 'isolation'
+    // A read-only server may be an old primary: the connection must go, so that the next one finds the new primary.
+    if (BROKEN.has(errno) || READ_ONLY.has(errno)) return 'broken'
+    return 'failed'
+  }
+  return fatal === true || typeof code === 'string' ? 'broken' : 'failed'
+}
+
+const codeOf = (error: DriverError): StoreErrorCode => {
+  const { errno, code, message } = error
+  if (typeof errno === 'number' && errno > 0) {
+    if (CONFLICT.has(errno)) return 'ERR_STORE_CONFLICT'
+    if (READ_ONLY.has(errno)) return 'ERR_STORE_READ_ONLY'
+    if (CAPACITY.has(errno)) return 'ERR_STORE_CAPACITY'
+    if (CONFIG.has(errno)) return 'ERR_STORE_CONFIG'
+    if (SCHEMA.has(errno)) return 'ERR_STORE_SCHEMA'
+    return BROKEN.has(errno) ? 'ERR_STORE_CONNECTION' : 'ERR_STORE_FAILED'
+  }
+  if (CAPACITY_MESSAGES.has(String(message))) return 'ERR_STORE_CAPACITY'
+  if (CLOSED_MESSAGES.has(String(message))) return 'ERR_STORE_CLOSED'
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return 'ERR_STORE_CONFIG'
+  return typeof code === 'string' ? 'ERR_STORE_CONNECTION' : 'ERR_STORE_FAILED'
+}
+
+const EXPLANATION: Record<StoreErrorCode, string> = {
+  ERR_STORE_TIMEOUT: 'The database did not answer in time',
+  ERR_STORE_CONFLICT: 'Other transactions were in the way on every try',
+  ERR_STORE_CONNECTION: 'The connection to the database failed',
+  ERR_STORE_CAPACITY: 'The database has no connection to spare',
+  ERR_STORE_READ_ONLY: 'The database is read-only at the moment',
+  ERR_STORE_SCHEMA: 'A table of the rate limiter is missing or has another shape: run store.install()',
+  ERR_STORE_CONFIG:
+    'The database refused the user, the database name or a privilege, or the driver is not installed',
+  ERR_STORE_CLOSED: 'The store is closed',
+  ERR_STORE_FAILED: 'The database failed',
+}
+
+/** The driver's error as a `StoreError`: the driver's code in the message, its text only in the `cause`. */
+export function storeErrorOf(error: unknown): StoreError {
+  if (error instanceof StoreError) return error
+  const driver = (error ?? {}) as DriverError
+  const code = codeOf(driver)
+  const detail = typeof driver.code === 'string' ? driver.code : driver.errno
+  return new StoreError(code, `${EXPLANATION[code]}${detail === undefined ? '' : ` (${detail})`}`, {
+    cause: error,
+  })
+}

@@ -1,0 +1,129 @@
+import { StoreError } from '../store-error.js'
+import { type DriverConnection, type DriverPool, QUERY_OPTIONS } from './driver.js'
+
+/** Rows as arrays of column values, in the order of the statement's select list. */
+export type Rows = readonly (readonly unknown[])[]
+
+/** What one statement did. */
+export interface Result {
+  readonly rows: Rows
+  /** Rows matched by a write; mysql2 asks the server for found, not for changed rows. */
+  readonly affectedRows: number
+}
+
+/**
+ * Connections that have a listener for 'error': without one, a server that goes away while a connection is checked
+ * out would end the process (hazard 79). The error itself reaches the query's callback.
+ */
+const guarded = new WeakSet<DriverConnection>()
+
+/**
+ * A connection for the length of one unit. Once destroyed it answers nothing more: what is in flight rejects, and
+ * whatever the server still sends is dropped with the socket.
+ */
+export class Connection {
+  readonly #driver: DriverConnection
+  readonly #multipleStatements: boolean
+  #state: 'open' | 'released' | 'destroyed' = 'open'
+  #rejectPending: ((error: unknown) => void) | null = null
+
+  constructor(driver: DriverConnection) {
+    this.#driver = driver
+    if (!guarded.has(driver)) {
+      guarded.add(driver)
+      driver.on('error', () => {})
+    }
+    this.#multipleStatements = driver.config?.multipleStatements === true
+  }
+
+  /** Sends the statements in one packet where the connection allows it, else one by one, and gives the result of each. */
+  async run(statements: readonly string[]): Promise<Result[]> {
+    if (this.#multipleStatements && statements.length > 1) {
+      const results = await this.#query(statements.join(';\n'))
+      return (results as unknown[]).map(resultOf)
+    }
+    const results: Result[] = []
+    for (const statement of statements) results.push(resultOf(await this.#query(statement)))
+    return results
+  }
+
+  #query(sql: string): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#state !== 'open') {
+        reject(new StoreError('ERR_STORE_CONNECTION', 'The connection was given up'))
+        return
+      }
+      this.#rejectPending = reject
+      this.#driver.query({ ...QUERY_OPTIONS, sql }, (error, results) => {
+        this.#rejectPending = null
+        if (error) reject(error)
+        else resolve(results)
+      })
+    })
+  }
+
+  /** Gives the connection back to its pool. It must have no open transaction. */
+  release(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'released'
+    this.#driver.release()
+  }
+
+  /** Closes the socket: for a connection whose state is in doubt. The server rolls its transaction back. */
+  destroy(reason: unknown): void {
+    if (this.#state !== 'open') return
+    this.#state = 'destroyed'
+    this.#driver.destroy()
+    this.#rejectPending?.(reason)
+  }
+}
+
+/** A statement that returns no rows answers with a header object. */
+const resultOf = (result: unknown): Result =>
+  Array.isArray(result)
+    ? { rows: result, affectedRows: 0 }
+    : { rows: [], affectedRows: (result as { affectedRows: number }).affectedRows }
+
+/**
+ * Takes a connection from the pool, or rejects as soon as `signal` aborts: mysql2 itself waits without bound
+ * (hazard 71). A connection that arrives too late goes straight back.
+ */
+export function takeConnection(pool: DriverPool, signal: AbortSignal): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    let waiting = true
+    const settle = (action: () => void): void => {
+      waiting = false
+      signal.removeEventListener('abort', giveUp)
+      action()
+    }
+    const giveUp = (): void => settle(() => reject(signal.reason))
+    if (signal.aborted) {
+      reject(signal.reason)
+      return
+    }
+    signal.addEventListener('abort', giveUp)
+    pool.getConnection((error, driver) => {
+      if (!waiting) driver?.release()
+      else if (error) settle(() => reject(error))
+      else settle(() => resolve(new Connection(driver)))
+    })
+  })
+}
+
+const WHOLE_NUMBER = /^-?\d+$/
+
+/**
+ * A whole number from a result column. Pools can be told to deliver big integers as strings or every column as
+ * bytes (hazard 83), and `undefined >= limit` would admit everyone: so anything but a safe integer is an error.
+ */
+export function integer(value: unknown): number {
+  const text = String(value)
+  const number = WHOLE_NUMBER.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(number)) {
+    throw new StoreError(
+      'ERR_STORE_FAILED',
+      `Expected a whole number from the database, got a ${typeof value}`,
+    )
+  }
+  return number
+}

@@ -1,0 +1,87 @@
+/**
+ * The parts of mysql2 that we call, so that the package's types need no driver. Both `mysql2` and `mysql2/promise`
+ * hand out the same core connections behind them.
+ */
+export interface DriverConnection {
+  query(options: DriverQuery, callback: (error: unknown, results: unknown) => void): unknown
+  release(): void
+  destroy(): void
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  readonly config?: { readonly multipleStatements?: boolean }
+}
+
+/** A callback pool of mysql2. */
+export interface DriverPool {
+  getConnection(callback: (error: unknown, connection: DriverConnection) => void): void
+  end(callback: (error?: unknown) => void): void
+  on(event: 'connection', listener: (connection: DriverConnection) => void): unknown
+}
+
+/** What we ask of every query, whatever the pool's own options say (hazard 83: `rowsAsArray`, `typeCast`, …). */
+export interface DriverQuery {
+  readonly sql: string
+  readonly rowsAsArray: true
+  readonly nestTables: false
+  readonly typeCast: (field: unknown, next: () => unknown) => unknown
+}
+
+/** See `DriverQuery`; a pool's own `typeCast` function can only be replaced by another function. */
+export const QUERY_OPTIONS = {
+  rowsAsArray: true,
+  nestTables: false,
+  typeCast: (_field: unknown, next: () => unknown): unknown => next(),
+} as const
+
+const isPool = (value: unknown): value is DriverPool & { promise: unknown } =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as DriverPool).getConnection === 'function' &&
+  typeof (value as { promise?: unknown }).promise === 'function'
+
+/**
+ * The callback pool behind what the user passed: a pool of `mysql2` or of `mysql2/promise`. Decided by what it can
+ * do, never by its constructor's name, which bundlers change.
+ *
+ * @throws TypeError for anything else, such as a single connection, a Sequelize instance or a Knex instance.
+ */
+export function driverPool(pool: unknown): DriverPool {
+  if (isPool(pool)) return pool
+  const inner = (pool as { pool?: unknown } | null | undefined)?.pool
+  if (isPool(inner)) return inner
+  const got = typeof pool === 'object' && pool !== null ? pool.constructor?.name : String(pool)
+  throw new TypeError(
+    `Expected \`pool\` to be a pool made by createPool() of mysql2 or mysql2/promise, got ${got} (${typeof pool})`,
+  )
+}
+
+/**
+ * Opens a pool of our own: two connections, one for the batches and one for everything beside them.
+ *
+ * `maxIdle` below `connectionLimit` is what makes mysql2 close idle connections at all (hazard 76), and they are
+ * closed long before a server's or a load balancer's usual limit.
+ */
+export async function openPool(
+  source: string | object,
+  multipleStatements: boolean,
+  sessionSettings: readonly string[],
+): Promise<DriverPool> {
+  const mysql2 = await import('mysql2')
+  const options = {
+    connectionLimit: 2,
+    maxIdle: 1,
+    idleTimeout: 30_000,
+    connectTimeout: 2_000,
+    ...(typeof source === 'string' ? { uri: source } : source),
+    multipleStatements,
+  }
+  const pool = mysql2.createPool(options) as unknown as DriverPool
+  pool.on('connection', (connection) => {
+    for (const sql of sessionSettings) {
+      // Ahead of everything else that is sent on it. A session that keeps other settings must not be used.
+      connection.query({ ...QUERY_OPTIONS, sql }, (error) => {
+        if (error) connection.destroy()
+      })
+    }
+  })
+  return pool
+}

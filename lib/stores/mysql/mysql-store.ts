@@ -1,0 +1,251 @@
+import { demandsOf, peekReading } from '../ledger.js'
+import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
+import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
+import { StoreError } from '../store-error.js'
+import { Sweeper } from '../sweeper.js'
+import { storeErrorOf } from './classify-error.js'
+import { integer } from './connection.js'
+import { accountsOf, decideUnit, withUnused } from './decide-unit.js'
+import { type DriverPool, driverPool, openPool } from './driver.js'
+import { checkSchema, installSchema } from './install.js'
+import { resetUnit, sweepUnit } from './removal-units.js'
+import {
+  CLOCK,
+  COMMIT,
+  claimSweep,
+  ENSURE_SWEEP_ROW,
+  extendSweep,
+  keyLiteral,
+  readAccounts,
+  SESSION_SETTINGS,
+} from './statements.js'
+import { type Unit, UnitRunner } from './unit-runner.js'
+
+/** Where the store finds its database: give exactly one of `uri`, `connection` and `pool`. */
+export interface MysqlStoreOptions {
+  /** `mysql://user:password@host:3306/database`. The store opens two connections of its own. */
+  readonly uri?: string
+  /** Connection options of mysql2 (`host`, `user`, `ssl`, …). The store opens two connections of its own. */
+  readonly connection?: object
+  /**
+   * A pool of yours, made by `createPool()` of mysql2 or mysql2/promise. The store takes at most two connections at
+   * a time, changes no session setting, and never closes the pool. Units go in two packets when the pool was made
+   * with `multipleStatements: true`, else statement by statement.
+   */
+  readonly pool?: object
+  /** Create missing tables before the first decision. Default true; with false they are only checked. */
+  readonly install?: boolean
+  /**
+   * Send several statements in one packet on the store's own connections. Default true. Set false where a proxy
+   * refuses that (ProxySQL with multiplexing, Vitess). Not for `pool`, which has its own setting.
+   */
+  readonly multipleStatements?: boolean
+  /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
+  readonly sweepSeconds?: number | false
+}
+
+const OPTION_NAMES = ['uri', 'connection', 'pool', 'install', 'multipleStatements', 'sweepSeconds']
+
+/** How long a process may hold the sweep between two signs of life. */
+const SWEEP_LEASE_MICROS = 30_000_000
+/** The most that one unit of work outside of decisions may take, in milliseconds: install, reset, a chunk of a sweep. */
+const MAINTENANCE_MS = 10_000
+
+/**
+ * Rate limiting on MySQL 5.7+ or MariaDB 10.3+, exact over any number of processes. Needs the package `mysql2`.
+ *
+ * Constructing it does no I/O: it connects, and creates its tables, before the first decision, and again after
+ * every failure until that works. Decisions go by the database's clock.
+ *
+ * @example
+ * const store = new MysqlStore({ uri: process.env.DATABASE_URL })
+ * app.use(rateLimit({ store, name: 'global', limit: 100, windowSeconds: 60 }))
+ *
+ * @throws TypeError for a wrong or unknown option, or a `pool` that is no pool of mysql2.
+ */
+export class MysqlStore implements Store {
+  readonly #units: UnitRunner
+  readonly #closePool: () => Promise<void>
+  readonly #install: boolean
+  readonly #sweeper: Sweeper
+  readonly #closing = new AbortController()
+  /** The look at the schema that is under way. */
+  #readying: Promise<void> | null = null
+  #isReady = false
+
+  constructor(options: MysqlStoreOptions) {
+    checkOptionNames('MysqlStore', options, OPTION_NAMES)
+    const { uri, connection, pool, install = true, multipleStatements = true, sweepSeconds = 60 } = options
+    checkSource(options)
+    checkBoolean('install', install)
+    checkBoolean('multipleStatements', multipleStatements)
+    checkSweepSeconds(sweepSeconds)
+
+    this.#install = install
+    this.#sweeper = new Sweeper(() => this.sweep(), sweepSeconds)
+    if (pool !== undefined) {
+      const theirs = Promise.resolve(driverPool(pool))
+      this.#units = new UnitRunner(() => theirs, false)
+      this.#closePool = async () => {}
+      return
+    }
+    let opened: Promise<DriverPool> | null = null
+    const open = (): Promise<DriverPool> => {
+      opened ??= openPool(uri ?? (connection as object), multipleStatements, SESSION_SETTINGS)
+      return opened
+    }
+    this.#units = new UnitRunner(open, true)
+    this.#closePool = async () => {
+      const own = await opened
+      if (own !== null) await new Promise<void>((resolve) => own.end(() => resolve()))
+    }
+  }
+
+  /**
+   * Creates the tables that are missing and checks the others; safe from any number of processes at once.
+   *
+   * @throws StoreError `ERR_STORE_SCHEMA` names what is missing or different and the statement that fixes it.
+   */
+  async install(): Promise<void> {
+    await this.#maintain(installSchema)
+  }
+
+  async decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
+    if (!this.#isReady) await this.#whenReady(signal)
+    this.#closing.signal.throwIfAborted()
+    this.#sweeper.start()
+    try {
+      return await this.#units.run(
+        (connection, session, onCommit) => decideUnit(connection, session, batch, onCommit),
+        signal,
+      )
+    } catch (error) {
+      // Somebody dropped or changed a table while we ran: look again before the next batch.
+      if (error instanceof StoreError && error.code === 'ERR_STORE_SCHEMA') this.#isReady = false
+      throw error
+    }
+  }
+
+  async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
+    await this.#whenReady(signal)
+    const demands = demandsOf({ hits: [{ charges, cost: 1 }], refusals: [] })
+    return this.#units.run(async (connection, session) => {
+      const statements = [...session.begin, CLOCK, readAccounts(demands.values()), COMMIT]
+      const [clock, read] = (await connection.run(statements)).slice(-3)
+      const now = integer(clock?.rows[0]?.[0])
+      const accounts = withUnused(accountsOf(read?.rows ?? [], demands), demands, now)
+      return charges.map((charge) => peekReading(accounts, charge))
+    }, signal)
+  }
+
+  async reset(keys: readonly string[]): Promise<void> {
+    await this.#whenReady(this.#closing.signal)
+    for (const key of keys) {
+      let at: number | null = null
+      for (let finished = false; !finished; ) {
+        const progress = await this.#maintain((connection, session, onCommit) =>
+          resetUnit(connection, session, onCommit, keyLiteral(key), at),
+        )
+        at = progress.at
+        finished = progress.finished
+      }
+    }
+  }
+
+  /**
+   * Removes abandoned keys with their events, in short transactions, by index. One process sweeps at a time: while
+   * another does, this returns at once with `ran: false`. Runs by itself every `sweepSeconds`.
+   */
+  async sweep(): Promise<SweepResult> {
+    await this.#whenReady(this.#closing.signal)
+    const claimed = await this.#maintain(async (connection, session, onCommit) => {
+      onCommit()
+      const statements = [ENSURE_SWEEP_ROW, claimSweep(SWEEP_LEASE_MICROS), COMMIT]
+      const results = await connection.run([...session.begin, ...statements])
+      return results.at(-2)?.affectedRows === 1
+    })
+    if (!claimed) return { keys: 0, events: 0, ran: false }
+    let keys = 0
+    let events = 0
+    for (let more = true; more; ) {
+      const chunk = await this.#maintain((connection, session, onCommit) =>
+        sweepUnit(connection, session, onCommit, SWEEP_LEASE_MICROS),
+      )
+      keys += chunk.keys
+      events += chunk.events
+      more = chunk.more
+    }
+    await this.#maintain(async (connection, session, onCommit) => {
+      onCommit()
+      await connection.run([...session.begin, extendSweep(0), COMMIT])
+    })
+    return { keys, events, ran: true }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#sweeper.stop()
+    this.#closing.abort(new StoreError('ERR_STORE_CLOSED', 'The store is closed'))
+    await this.#closePool()
+  }
+
+  /** Resolves when the schema is there: one look for all who wait, and a new one after a failure. */
+  async #whenReady(signal: AbortSignal): Promise<void> {
+    this.#closing.signal.throwIfAborted()
+    if (this.#isReady) return
+    this.#readying ??= this.#maintain(this.#install ? installSchema : checkSchema)
+      .then(() => {
+        this.#isReady = true
+      })
+      .finally(() => {
+        this.#readying = null
+      })
+    await beforeAbort(this.#readying, signal)
+  }
+
+  #maintain<T>(unit: Unit<T>): Promise<T> {
+    return this.#units
+      .run(unit, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(MAINTENANCE_MS)]))
+      .catch((error: unknown) => {
+        throw storeErrorOf(error)
+      })
+  }
+}
+
+/** The promise, or the signal's reason as soon as it aborts; the promise goes on for others who wait for it. */
+async function beforeAbort(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  let giveUp = (): void => {}
+  const aborted = new Promise<never>((_, reject) => {
+    giveUp = () => reject(signal.reason)
+    signal.addEventListener('abort', giveUp)
+  })
+  try {
+    await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
+function checkSource(options: MysqlStoreOptions): void {
+  const { uri, connection, pool } = options
+  const given = (['uri', 'connection', 'pool'] as const).filter((name) => options[name] !== undefined)
+  if (given.length > 1) {
+    throw new TypeError(`Expected one of \`uri\`, \`connection\` and \`pool\`, got ${given.join(' and ')}`)
+  }
+  if (given.length === 0) throw optionError('uri', 'a mysql:// address (or give `connection` or `pool`)', uri)
+  if (uri !== undefined && !(typeof uri === 'string' && /^mysql:\/\//.test(uri) && URL.canParse(uri))) {
+    // The address may hold a password: never repeat it.
+    throw new TypeError(
+      `Expected \`uri\` to be an address like mysql://user@host/database, got another (${typeof uri})`,
+    )
+  }
+  if (connection !== undefined && (typeof connection !== 'object' || connection === null)) {
+    throw optionError('connection', 'an object with connection options of mysql2', connection)
+  }
+  if (pool !== undefined && options.multipleStatements !== undefined) {
+    throw new TypeError(
+      "`multipleStatements` is for the store's own connections: set it where you make your `pool`",
+    )
+  }
+}

@@ -1,0 +1,114 @@
+import { type Connection, integer } from './connection.js'
+import type { Session } from './session.js'
+import {
+  bytesLiteral,
+  COMMIT,
+  deleteAllEvents,
+  deleteEventsUpTo,
+  deleteKeys,
+  expiredKeys,
+  extendSweep,
+  forgetMemo,
+  keysWithEvents,
+  lockExpired,
+  lockKey,
+  nthEvent,
+} from './statements.js'
+
+/** Keys that one sweeping unit locks: a few milliseconds of work. */
+const SWEEP_KEYS = 200
+/** A key with at least so many events is removed on its own. */
+const MANY_EVENTS = 50
+/** Events that one unit deletes of such a key. */
+const EVENTS_PER_UNIT = 1000
+
+/** What one sweeping unit removed; `more` when another unit would find something. */
+export interface SweptChunk {
+  readonly keys: number
+  readonly events: number
+  readonly more: boolean
+}
+
+/** Removes some expired keys in one short transaction, and keeps the sweep for another lease. */
+export async function sweepUnit(
+  connection: Connection,
+  session: Session,
+  onCommit: () => void,
+  leaseMicros: number,
+): Promise<SweptChunk> {
+  const [candidates] = await connection.run([expiredKeys(SWEEP_KEYS)])
+  if (candidates === undefined || candidates.rows.length === 0) return { keys: 0, events: 0, more: false }
+
+  const literals = literalsOf(candidates.rows).sort()
+  const locked = literalsOf(
+    (await connection.run([...session.begin, lockExpired(literals)])).at(-1)?.rows ?? [],
+  )
+  let keys = 0
+  let events = 0
+  if (locked.length > 0) {
+    const [crowded] = await connection.run([keysWithEvents(locked, MANY_EVENTS)])
+    const large = literalsOf(crowded?.rows ?? [])
+    const small = locked.filter((literal) => !large.includes(literal))
+    if (small.length > 0) {
+      const [ofEvents, ofKeys] = await connection.run([deleteAllEvents(small), deleteKeys(small)])
+      events += ofEvents?.affectedRows ?? 0
+      keys += ofKeys?.affectedRows ?? 0
+    }
+    const [first] = large
+    if (first !== undefined) {
+      const removed = await removeEvents(connection, first, Number.MAX_SAFE_INTEGER)
+      events += removed.events
+      if (removed.finished) {
+        await connection.run([deleteKeys([first])])
+        keys += 1
+      }
+    }
+  }
+  onCommit()
+  await connection.run([extendSweep(leaseMicros), COMMIT])
+  return { keys, events, more: true }
+}
+
+/** How far a reset has come. `at` is the newest write when it began: later hits are not its business. */
+export interface ResetProgress {
+  readonly at: number
+  readonly finished: boolean
+}
+
+/** Forgets a key, or a thousand of its events: the caller repeats it until it is finished. */
+export async function resetUnit(
+  connection: Connection,
+  session: Session,
+  onCommit: () => void,
+  rkey: string,
+  at: number | null,
+): Promise<ResetProgress> {
+  const row = (await connection.run([...session.begin, lockKey(rkey)])).at(-1)?.rows[0]
+  if (row === undefined) {
+    onCommit()
+    await connection.run([COMMIT])
+    return { at: at ?? 0, finished: true }
+  }
+  const last = integer(row[0])
+  const until = at ?? last
+  const { finished } = await removeEvents(connection, rkey, until)
+  onCommit()
+  await connection.run([finished && last === until ? deleteKeys([rkey]) : forgetMemo(rkey), COMMIT])
+  return { at: until, finished }
+}
+
+/** Deletes a key's oldest events, at most `EVENTS_PER_UNIT` and none later than `upTo`. */
+async function removeEvents(
+  connection: Connection,
+  rkey: string,
+  upTo: number,
+): Promise<{ events: number; finished: boolean }> {
+  const [nth] = await connection.run([nthEvent(rkey, EVENTS_PER_UNIT)])
+  const row = nth?.rows[0]
+  const end = row === undefined ? upTo : Math.min(integer(row[0]), upTo)
+  const [removed] = await connection.run([deleteEventsUpTo(rkey, end)])
+  return { events: removed?.affectedRows ?? 0, finished: end === upTo }
+}
+
+const literalsOf = (rows: readonly (readonly unknown[])[]): string[] =>
+  rows.map(([rkey]) => bytesLiteral(rkey as Buffer))

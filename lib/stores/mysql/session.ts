@@ -1,0 +1,37 @@
+import type { Connection } from './connection.js'
+import { BEGIN, READ_COMMITTED_ONCE, REPEATABLE_READ_ONCE } from './statements.js'
+
+/**
+ * What was learned of the server that decides how a unit is sent to it.
+ */
+export class Session {
+  /** Galera: see `decideUnit`. */
+  readonly commitTravelsAlone: boolean
+  /** How a transaction begins. */
+  begin: readonly string[]
+
+  private constructor(begin: readonly string[], commitTravelsAlone: boolean) {
+    this.begin = begin
+    this.commitTravelsAlone = commitTravelsAlone
+  }
+
+  /**
+   * Asks the server once.
+   *
+   * @param ownSessions - whether the sessions are ours, and so READ COMMITTED since they were opened
+   */
+  static async of(connection: Connection, ownSessions: boolean): Promise<Session> {
+    const [result] = await connection.run([`SHOW VARIABLES LIKE 'wsrep_on'`])
+    const galera = result?.rows.some(([, value]) => String(value).toUpperCase() === 'ON') === true
+    return new Session(ownSessions ? [BEGIN] : [READ_COMMITTED_ONCE, BEGIN], galera)
+  }
+
+  /**
+   * For a server with a statement based binary log, which refuses every write at READ COMMITTED (error 1665). The
+   * unit stays exact, since its first read, which fixes the snapshot, follows the lock. What is lost is that
+   * unrelated keys never wait: gap locks can deadlock, and deadlocks are retried.
+   */
+  useRepeatableRead(): void {
+    this.begin = [REPEATABLE_READ_ONCE, BEGIN]
+  }
+}

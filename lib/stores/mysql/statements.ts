@@ -1,0 +1,208 @@
+import type { Demand, KeyWrite, RetryLookup } from '../ledger.js'
+
+/*
+ * Everything that is sent to MySQL and MariaDB while deciding. No text of a user ever becomes SQL: keys go as hex
+ * literals and everything else as checked integers, so neither sql_mode nor a character set nor a collation can
+ * change a statement's meaning (hazards 34 to 42). The texts use MySQL 5.7's syntax only.
+ */
+
+/** A key as a hexadecimal literal, which every sql_mode reads as the same bytes. */
+export const keyLiteral = (key: string): string => bytesLiteral(Buffer.from(key, 'utf8'))
+
+/** The same for a key as the database returned it. */
+export const bytesLiteral = (bytes: Buffer): string => `x'${bytes.toString('hex')}'`
+
+const int = (value: number): string => {
+  if (!Number.isSafeInteger(value)) throw new RangeError(`Expected a whole number for SQL, got ${value}`)
+  return String(value)
+}
+
+/** The literals in the byte order of the primary key: the one order in which every process takes its locks. */
+export const sortedLiterals = (keys: Iterable<string>): string[] => Array.from(keys, keyLiteral).sort()
+
+export const BEGIN = 'START TRANSACTION'
+export const COMMIT = 'COMMIT'
+export const ROLLBACK = 'ROLLBACK'
+
+/**
+ * Only events later than the lock may be trusted, so each statement must see what was committed before it began:
+ * READ COMMITTED. It also takes no gap locks, so that unrelated keys never wait for each other (hazard 4). For the
+ * next transaction only: the session is somebody else's (hazard 45).
+ */
+export const READ_COMMITTED_ONCE = 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED'
+export const REPEATABLE_READ_ONCE = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
+
+/**
+ * For sessions that are ours alone. Lock waits are cut to a second, the shortest there is (the defaults are 50
+ * seconds, and a day or a year for metadata locks): a decision has given up long before, and must not keep its
+ * other locks while the server waits on.
+ */
+export const SESSION_SETTINGS = [
+  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  'SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, lock_wait_timeout = 1',
+] as const
+
+/**
+ * The server's clock in microseconds since the epoch. UTC_TIMESTAMP is fixed when its statement starts, so it is
+ * only read in statements that start after the lock was granted. Not SYSDATE, which is unsafe for statement based
+ * replication; not UNIX_TIMESTAMP, which goes through the session's time zone.
+ */
+export const NOW = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
+
+/** The clock as a statement of its own, for keys that have no row to read it beside. */
+export const CLOCK = `SELECT ${NOW}`
+
+/**
+ * Creates the missing keys and locks them all, in one statement and in the order of the primary key: other forms
+ * of create-or-lock deadlock on keys that do not exist yet (hazards 3, 5, 10).
+ */
+export const lockKeys = (literals: readonly string[]): string =>
+  `INSERT INTO rate_keys (rkey) VALUES ${literals.map((key) => `(${key})`).join(', ')} ON DUPLICATE KEY UPDATE rkey = rkey`
+
+/** The instant of the decision: never before the key's newest write. See `instantOf`. */
+const AT = `GREATEST(${NOW}, k.last_ts + 1)`
+
+/** At most this many events of a key are deleted in one unit, so that a unit stays short however much has expired. */
+const PRUNE_ROWS = 1000
+
+/**
+ * The end of what may be deleted: all that is older than the span, or the first thousand rows of it. Null when it
+ * is not due (see `pruneIsDue`). The subquery walks the primary key from the last deleted row on.
+ */
+const pruneTo = (span: number): string => {
+  const cutoff = `(${AT} - GREATEST(k.span, ${int(span)}))`
+  return `IF(k.last_ts > 0 AND ${cutoff} - k.pruned_ts >= GREATEST(k.span, ${int(span)}) DIV 8,
+    COALESCE(
+      (SELECT e.ts FROM rate_events e WHERE e.rkey = k.rkey AND e.ts > k.pruned_ts AND e.ts <= ${cutoff}
+        ORDER BY e.ts LIMIT 1 OFFSET ${PRUNE_ROWS - 1}),
+      ${cutoff}),
+    NULL)`
+}
+
+/**
+ * The keys of one sliding window: head, and the window's first event. The head remembers that event; only when it
+ * has left the window, or was read for a shorter one, are the events asked, by one seek in the primary key.
+ */
+const slidingAccounts = (window: number, span: number, keys: string): string => {
+  const remembered = `(k.memo_window >= ${int(window)} AND k.memo_ts > ${AT} - ${int(window)})`
+  const inWindow = `FROM rate_events e WHERE e.rkey = k.rkey AND e.ts > ${AT} - ${int(window)} ORDER BY e.ts LIMIT 1`
+  return `SELECT k.rkey, ${NOW}, k.total, k.last_ts, k.span, k.pruned_ts, ${int(window)},
+  IF(${remembered}, k.memo_ts, COALESCE((SELECT e.ts ${inWindow}), 0)),
+  IF(${remembered}, k.memo_base, COALESCE((SELECT e.total - e.hits ${inWindow}), 0)),
+  ${pruneTo(span)}
+FROM rate_keys k WHERE k.rkey IN (${keys})`
+}
+
+/** The keys of one fixed window: the head has all. Events are an audit log, if any, and only deleted. */
+const fixedAccounts = (span: number, keys: string): string =>
+  `SELECT k.rkey, ${NOW}, k.total, k.last_ts, k.span, k.pruned_ts, 0, k.memo_ts, k.memo_base, ${pruneTo(span)}
+FROM rate_keys k WHERE k.rkey IN (${keys})`
+
+/** Reads the accounts of all demands in one statement, and so at one instant: a SELECT for each kind of window. */
+export function readAccounts(demands: Iterable<Demand>): string {
+  const groups = new Map<string, { window: number; span: number; keys: string[] }>()
+  for (const { key, policies, span } of demands) {
+    const windows = new Set(policies.map((p) => (p.algorithm === 'sliding-window' ? p.windowMicros : 0)))
+    for (const window of windows) {
+      const name = `${window}/${span}`
+      let group = groups.get(name)
+      if (group === undefined) {
+        group = { window, span, keys: [] }
+        groups.set(name, group)
+      }
+      group.keys.push(keyLiteral(key))
+    }
+  }
+  return Array.from(groups.values(), ({ window, span, keys }) =>
+    window > 0 ? slidingAccounts(window, span, keys.join(', ')) : fixedAccounts(span, keys.join(', ')),
+  ).join('\nUNION ALL\n')
+}
+
+/**
+ * What a unit writes, under the locks it holds. REPLACE writes whole heads: with the primary key as the only unique
+ * key InnoDB updates the row in place, and it needs neither VALUES() nor a row alias, on whose syntax the servers
+ * disagree (hazard 48).
+ */
+export function writeStatements(writes: readonly KeyWrite[]): string[] {
+  const events: string[] = []
+  const heads: string[] = []
+  const deletes: string[] = []
+  for (const { key, head, expiresAt, event, prune } of writes) {
+    const rkey = keyLiteral(key)
+    if (event) events.push(`(${rkey}, ${int(event.ts)}, ${int(event.hits)}, ${int(event.total)})`)
+    heads.push(
+      `(${rkey}, ${int(head.total)}, ${int(head.last)}, ${int(head.span)}, ${int(head.pruned)}, ${int(head.memoWindow)}, ${int(head.memoFirst)}, ${int(head.memoBase)}, ${int(expiresAt)})`,
+    )
+    if (prune) deletes.push(deleteEvents(rkey, prune.after, prune.upTo))
+  }
+  const statements: string[] = []
+  if (events.length > 0) {
+    statements.push(`INSERT INTO rate_events (rkey, ts, hits, total) VALUES ${events.join(', ')}`)
+  }
+  if (heads.length > 0) {
+    statements.push(
+      `REPLACE INTO rate_keys (rkey, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, expires_at) VALUES ${heads.join(', ')}`,
+    )
+  }
+  return statements.concat(deletes)
+}
+
+/** A range of the primary key; without LIMIT, so that it is safe for statement based replication (hazard 44). */
+const deleteEvents = (rkey: string, after: number, upTo: number): string =>
+  `DELETE FROM rate_events WHERE rkey = ${rkey} AND ts > ${int(after)} AND ts <= ${int(upTo)}`
+
+/** When the event that reaches a running total happened. Walks the primary key from the window's start to it. */
+export const lookupRetry = ({ key, after, total }: RetryLookup): string =>
+  `SELECT e.ts FROM rate_events e WHERE e.rkey = ${keyLiteral(key)} AND e.ts > ${int(after)} AND e.total >= ${int(total)}
+ORDER BY e.ts LIMIT 1`
+
+/** Takes the sweep for a while, if nobody holds it. The one row is found by its primary key. */
+export const claimSweep = (leaseMicros: number): string =>
+  `UPDATE rate_limit_schema SET sweep_until = ${NOW} + ${int(leaseMicros)} WHERE id = 1 AND sweep_until <= ${NOW}`
+
+/** Makes the row that a hand-made schema may lack, so that the sweep can be claimed. */
+export const ENSURE_SWEEP_ROW =
+  'INSERT INTO rate_limit_schema (id, version) VALUES (1, 1) ON DUPLICATE KEY UPDATE id = id'
+
+/** Keeps the sweep that this process holds, or with 0 gives it up. */
+export const extendSweep = (leaseMicros: number): string =>
+  `UPDATE rate_limit_schema SET sweep_until = ${NOW} + ${int(leaseMicros)} WHERE id = 1`
+
+/** Keys that may go, oldest first, by ix_rate_keys_expires_at. Not locked: they are checked again under their lock. */
+export const expiredKeys = (rows: number): string =>
+  `SELECT rkey FROM rate_keys WHERE expires_at < ${NOW} ORDER BY expires_at LIMIT ${int(rows)}`
+
+/** Locks those of the keys that are still expired, in the order of the primary key. */
+export const lockExpired = (literals: readonly string[]): string =>
+  `SELECT rkey FROM rate_keys WHERE rkey IN (${literals.join(', ')}) AND expires_at < ${NOW} ORDER BY rkey FOR UPDATE`
+
+/** The keys that have at least so many events, each by a bounded walk of the primary key. */
+export const keysWithEvents = (literals: readonly string[], atLeast: number): string =>
+  literals
+    .map(
+      (rkey) =>
+        `(SELECT rkey FROM rate_events WHERE rkey = ${rkey} ORDER BY ts LIMIT 1 OFFSET ${int(atLeast - 1)})`,
+    )
+    .join('\nUNION ALL\n')
+
+/** The time of a key's nth event, so that deleting up to it stays short; by primary key. */
+export const nthEvent = (rkey: string, n: number): string =>
+  `SELECT ts FROM rate_events WHERE rkey = ${rkey} ORDER BY ts LIMIT 1 OFFSET ${int(n - 1)}`
+
+export const deleteEventsUpTo = (rkey: string, upTo: number): string =>
+  `DELETE FROM rate_events WHERE rkey = ${rkey} AND ts <= ${int(upTo)}`
+
+/** Ranges of the primary key: all events of keys that are locked. */
+export const deleteAllEvents = (literals: readonly string[]): string =>
+  `DELETE FROM rate_events WHERE rkey IN (${literals.join(', ')})`
+
+export const deleteKeys = (literals: readonly string[]): string =>
+  `DELETE FROM rate_keys WHERE rkey IN (${literals.join(', ')})`
+
+/** Locks one key that may exist or not, by its primary key. */
+export const lockKey = (rkey: string): string =>
+  `SELECT last_ts FROM rate_keys WHERE rkey = ${rkey} FOR UPDATE`
+
+/** Forgets the remembered start of the window, because its event was deleted. */
+export const forgetMemo = (rkey: string): string =>
+  `UPDATE rate_keys SET memo_window = 0, memo_ts = 0 WHERE rkey = ${rkey}`

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreError } from '../store-error.js'
+import { remedyOf, storeErrorOf } from './classify-error.js'
+import { type Connection, takeConnection } from './connection.js'
+import type { DriverPool } from './driver.js'
+import { Session } from './session.js'
+import { ROLLBACK } from './statements.js'
+
+/** A unit of work on one connection. It calls `onCommit` before it sends a COMMIT. */
+export type Unit<T> = (connection: Connection, session: Session, onCommit: () => void) => Promise<T>
+
+/**
+ * Runs units: takes a connection, runs the whole unit, and again from its beginning when other transactions were
+ * in the way (hazard 9), until the deadline. Whatever happens, the connection goes back without a transaction or
+ * is destroyed, exactly once (hazards 8, 72, 80, 81).
+ */
+export class UnitRunner {
+  readonly #pool: () => Promise<DriverPool>
+  readonly #ownSessions: boolean
+  #session: Session | null = null
+
+  constructor(pool: () => Promise<DriverPool>, ownSessions: boolean) {
+    this.#pool = pool
+    this.#ownSessions = ownSessions
+  }
+
+  /** @throws StoreError with the reason; `signal`'s own reason once it has aborted. */
+  async run<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
+    let reconnected = false
+    for (let attempt = 1; ; attempt += 1) {
+      let committing = false
+      try {
+        return await this.#attempt(unit, signal, () => {
+          committing = true
+        })
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        const remedy = remedyOf(error)
+        if (remedy === 'conflict') {
+          // A little longer each time, and never two processes in step.
+          await sleep(Math.random() * 4 * Math.min(attempt, 8), undefined, { signal }).catch(() => {})
+          if (signal.aborted)
+            throw new StoreError('ERR_STORE_CONFLICT', storeErrorOf(error).message, { cause: error })
+        } else if (remedy === 'isolation') {
+          if (this.#session === null) throw storeErrorOf(error)
+          this.#session.useRepeatableRead()
+        } else if (remedy === 'broken' && !committing && !reconnected) {
+          // An idle connection that the server had closed shows only when it is used (hazard 77). COMMIT was not
+          // sent, so nothing was written. Once, and with a new connection.
+          reconnected = true
+        } else {
+          throw storeErrorOf(error)
+        }
+      }
+    }
+  }
+
+  async #attempt<T>(unit: Unit<T>, signal: AbortSignal, onCommit: () => void): Promise<T> {
+    const connection = await takeConnection(await this.#pool(), signal)
+    const giveUp = (): void => connection.destroy(signal.reason)
+    signal.addEventListener('abort', giveUp)
+    try {
+      this.#session ??= await Session.of(connection, this.#ownSessions)
+      const result = await unit(connection, this.#session, onCommit)
+      connection.release()
+      return result
+    } catch (error) {
+      await this.#abandon(connection, error)
+      throw error
+    } finally {
+      signal.removeEventListener('abort', giveUp)
+    }
+  }
+
+  /** An error inside a unit leaves its transaction open more often than not: 1205 rolls back one statement only. */
+  async #abandon(connection: Connection, error: unknown): Promise<void> {
+    if (remedyOf(error) !== 'broken') {
+      try {
+        await connection.run([ROLLBACK])
+        connection.release()
+        return
+      } catch {
+        // Not even that: the connection's state is unknown.
+      }
+    }
+    connection.destroy(error)
+  }
+}

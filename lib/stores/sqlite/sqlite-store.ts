@@ -1,0 +1,273 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Account,
+  type Demand,
+  demandsOf,
+  EMPTY_HEAD,
+  type Head,
+  instantOf,
+  type KeyWrite,
+  peekReading,
+  pruneIsDue,
+  settle,
+  type WindowStart,
+} from '../ledger.js'
+import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
+import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
+import { StoreError } from '../store-error.js'
+import { Sweeper } from '../sweeper.js'
+import { isBusy, sqliteError } from './classify-error.js'
+import { checkSchema, installSchema } from './install.js'
+import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
+import { prepareStatements, type Statements } from './statements.js'
+
+export interface SqliteStoreOptions {
+  /** Path of the database file, on a local disk; it is created when missing. `:memory:` keeps it in this process. */
+  readonly filename: string
+  /** Create missing tables before the first decision. Default true; with false they are only checked. */
+  readonly install?: boolean
+  /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
+  readonly sweepSeconds?: number | false
+  /** The time in milliseconds since the epoch, for tests that move it. Default `Date.now`. */
+  readonly clock?: () => number
+}
+
+/**
+ * How long SQLite itself waits for another process's lock, in milliseconds. Its API is synchronous: the whole
+ * process stands still meanwhile (hazard 101). Longer waits are ours, between tries, and block nothing.
+ */
+const BUSY_TIMEOUT_MS = 20
+/** The longest wait outside of decisions, in milliseconds: install, reset, a chunk of a sweep. */
+const MAINTENANCE_MS = 10_000
+/** Keys, and events of one key, that a sweep removes before it lets others write. */
+const SWEEP_CHUNK = 200
+/** How long a process may hold the sweep between two signs of life. */
+const SWEEP_LEASE_MICROS = 30_000_000
+
+interface Open {
+  readonly database: SqliteDatabase
+  readonly statements: Statements
+}
+
+/**
+ * Rate limiting in a SQLite file: nothing to set up, exact over all processes of one machine. Needs Node.js 22.13 or
+ * later, or the package better-sqlite3.
+ *
+ * Constructing it does no I/O: the file is opened, and its tables created, before the first decision. It runs in WAL
+ * mode with `synchronous = NORMAL`: a crash of the process loses nothing, a crash of the machine may lose the last
+ * moments before it.
+ *
+ * @example
+ * const store = new SqliteStore({ filename: 'limits.sqlite' })
+ * app.use(rateLimit({ store, name: 'global', limit: 100, windowSeconds: 60 }))
+ *
+ * @throws TypeError for a wrong or unknown option.
+ */
+export class SqliteStore implements Store {
+  readonly #filename: string
+  readonly #install: boolean
+  readonly #clock: () => number
+  readonly #sweeper: Sweeper
+  #opening: Promise<Open> | null = null
+  #open: Open | null = null
+  #closed = false
+
+  constructor(options: SqliteStoreOptions) {
+    checkOptionNames('SqliteStore', options, ['filename', 'install', 'sweepSeconds', 'clock'])
+    const { filename, install = true, sweepSeconds = 60, clock = Date.now } = options
+    if (typeof filename !== 'string' || filename === '') throw optionError('filename', 'a path or `:memory:`', filename)
+    checkBoolean('install', install)
+    checkSweepSeconds(sweepSeconds)
+    if (typeof clock !== 'function') throw optionError('clock', 'a function', clock)
+    this.#filename = filename
+    this.#install = install
+    this.#clock = clock
+    this.#sweeper = new Sweeper(() => this.sweep(), sweepSeconds)
+  }
+
+  /**
+   * Opens the file and creates the tables that are missing; safe from any number of processes at once.
+   *
+   * @throws StoreError `ERR_STORE_SCHEMA` names what is missing or different and the statement that fixes it.
+   */
+  async install(): Promise<void> {
+    await this.#transact((open) => installSchema(open.database), AbortSignal.timeout(MAINTENANCE_MS), false)
+  }
+
+  async decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
+    const verdicts = await this.#transact(({ statements }) => {
+      const demands = demandsOf(batch)
+      const settlement = settle(batch, demands, this.#read(statements, demands.values()))
+      for (const write of settlement.writes) writeKey(statements, write)
+      for (const { key, after, total, resolve } of settlement.lookups) {
+        const event = statements.reachedAt.get(bytesOf(key), after, total) as { ts: number } | undefined
+        if (event) resolve(event.ts)
+      }
+      return settlement.verdicts
+    }, signal)
+    this.#sweeper.start()
+    return verdicts
+  }
+
+  async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
+    return this.#transact(({ statements }) => {
+      const demands = demandsOf({ hits: [{ charges, cost: 1 }], refusals: [] })
+      const accounts = this.#read(statements, demands.values())
+      return charges.map((charge) => peekReading(accounts, charge))
+    }, signal)
+  }
+
+  async reset(keys: readonly string[]): Promise<void> {
+    await this.#transact(({ statements }) => {
+      for (const key of keys) {
+        statements.deleteEvents.run(bytesOf(key))
+        statements.deleteKey.run(bytesOf(key))
+      }
+    }, AbortSignal.timeout(MAINTENANCE_MS))
+  }
+
+  /**
+   * Removes abandoned keys with their events, in short transactions, by index. One process sweeps at a time: while
+   * another does, this returns at once with `ran: false`. Runs by itself every `sweepSeconds`.
+   */
+  async sweep(): Promise<SweepResult> {
+    const within = (): AbortSignal => AbortSignal.timeout(MAINTENANCE_MS)
+    const claimed = await this.#transact(
+      ({ statements }) => Number(statements.claimSweep.run(this.#now(), SWEEP_LEASE_MICROS).changes) === 1,
+      within(),
+    )
+    if (!claimed) return { keys: 0, events: 0, ran: false }
+    let keys = 0
+    let events = 0
+    for (let more = true; more; ) {
+      more = await this.#transact(({ statements }) => {
+        const expired = statements.expiredKeys.all(this.#now(), SWEEP_CHUNK) as { rkey: Uint8Array }[]
+        let budget = SWEEP_CHUNK
+        for (const { rkey } of expired) {
+          if (budget <= 0) break
+          const removed = Number(statements.deleteSomeEvents.run(rkey, SWEEP_CHUNK - 1).changes)
+          events += removed
+          budget -= Math.max(removed, 1)
+          if (removed >= SWEEP_CHUNK) continue
+          statements.deleteKey.run(rkey)
+          keys += 1
+        }
+        statements.setSweepUntil.run(this.#now() + SWEEP_LEASE_MICROS)
+        return expired.length > 0
+      }, within())
+      // Let requests in between two chunks.
+      await sleep(0)
+    }
+    await this.#transact(({ statements }) => statements.setSweepUntil.run(this.#now()), within())
+    return { keys, events, ran: true }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#sweeper.stop()
+    await this.#opening?.catch(() => {})
+    this.#open?.database.close()
+    this.#open = null
+  }
+
+  /**
+   * Runs work in one write transaction, and again while another process is in the way. Nothing is awaited inside,
+   * so nothing of this process can come between.
+   */
+  async #transact<T>(work: (open: Open) => T, signal: AbortSignal, transaction = true): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      signal.throwIfAborted()
+      try {
+        const open = this.#open ?? (await this.#whenOpen())
+        if (!transaction) return work(open)
+        open.database.exec('BEGIN IMMEDIATE')
+        try {
+          const result = work(open)
+          open.database.exec('COMMIT')
+          return result
+        } catch (error) {
+          rollBack(open.database)
+          throw error
+        }
+      } catch (error) {
+        if (!isBusy(error)) throw sqliteError(error)
+        await sleep(Math.random() * 4 * Math.min(attempt, 8), undefined, { signal }).catch(() => {})
+        if (signal.aborted) throw sqliteError(error)
+      }
+    }
+  }
+
+  /** One opening for all who wait, and a new one after a failure. */
+  #whenOpen(): Promise<Open> {
+    if (this.#closed) return Promise.reject(new StoreError('ERR_STORE_CLOSED', 'The store is closed'))
+    this.#opening ??= this.#openFile().finally(() => {
+      this.#opening = null
+    })
+    return this.#opening
+  }
+
+  async #openFile(): Promise<Open> {
+    const database = await openSqlite(this.#filename)
+    try {
+      database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+      // Where WAL is not to be had (:memory:, network file systems) the pragma answers another mode. That mode is
+      // as exact, only slower, since every transaction here takes its write lock before it reads (hazard 100).
+      database.exec('PRAGMA journal_mode = WAL')
+      database.exec('PRAGMA synchronous = NORMAL')
+      if (this.#install) installSchema(database)
+      else checkSchema(database)
+      this.#open = { database, statements: prepareStatements(database) }
+      return this.#open
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+
+  #now(): number {
+    return Math.round(this.#clock() * 1000)
+  }
+
+  #read(statements: Statements, demands: Iterable<Demand>): Map<string, Account> {
+    // Read after BEGIN IMMEDIATE, that is, under the lock.
+    const now = this.#now()
+    const accounts = new Map<string, Account>()
+    for (const { key, policies, span } of demands) {
+      const rkey = bytesOf(key)
+      const head = (statements.head.get(rkey) as Head | undefined) ?? EMPTY_HEAD
+      const at = instantOf(head, now)
+      const windows = new Map<number, WindowStart>()
+      for (const { algorithm, windowMicros } of policies) {
+        if (algorithm === 'fixed-window') continue
+        const cutoff = at - windowMicros
+        const remembered = head.memoWindow >= windowMicros && head.memoFirst > cutoff
+        const start = remembered
+          ? { first: head.memoFirst, base: head.memoBase }
+          : (statements.firstEvent.get(rkey, cutoff) as WindowStart | undefined)
+        windows.set(windowMicros, start ?? { first: 0, base: 0 })
+      }
+      const keep = Math.max(head.span, span)
+      accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0 })
+    }
+    return accounts
+  }
+}
+
+const bytesOf = (key: string): Uint8Array => Buffer.from(key, 'utf8')
+
+function writeKey(statements: Statements, { key, head, expiresAt, event, prune }: KeyWrite): void {
+  const rkey = bytesOf(key)
+  const { total, last, span, pruned, memoWindow, memoFirst, memoBase } = head
+  if (event) statements.insertEvent.run(rkey, event.ts, event.hits, event.total)
+  statements.writeHead.run(rkey, total, last, span, pruned, memoWindow, memoFirst, memoBase, expiresAt)
+  if (prune) statements.pruneEvents.run(rkey, prune.after, prune.upTo)
+}
+
+function rollBack(database: SqliteDatabase): void {
+  try {
+    database.exec('ROLLBACK')
+  } catch {
+    // SQLite has rolled back by itself already, as it does for a full disk.
+  }
+}

@@ -1,0 +1,49 @@
+import type { SqliteDatabase, SqliteStatement } from './open-sqlite.js'
+
+/*
+ * Everything that is sent to SQLite while deciding, prepared once. All of it runs between BEGIN IMMEDIATE, which
+ * takes the write lock before the first read (hazard 97), and COMMIT; so nothing read can be stale.
+ */
+const SQL = {
+  /** By primary key. */
+  head: `SELECT total, last_ts AS last, span, pruned_ts AS pruned, memo_window AS memoWindow,
+  memo_ts AS memoFirst, memo_base AS memoBase FROM rate_keys WHERE rkey = ?`,
+
+  /** The window's first event and the total before it: one seek in the primary key. */
+  firstEvent: `SELECT ts AS first, total - hits AS base FROM rate_events WHERE rkey = ? AND ts > ? ORDER BY ts LIMIT 1`,
+
+  /** When the event that reaches a running total happened: walks the primary key from the window's start to it. */
+  reachedAt: 'SELECT ts FROM rate_events WHERE rkey = ? AND ts > ? AND total >= ? ORDER BY ts LIMIT 1',
+
+  insertEvent: 'INSERT INTO rate_events (rkey, ts, hits, total) VALUES (?, ?, ?, ?)',
+
+  writeHead: `INSERT INTO rate_keys
+  (rkey, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (rkey) DO UPDATE SET total = excluded.total, last_ts = excluded.last_ts, span = excluded.span,
+  pruned_ts = excluded.pruned_ts, memo_window = excluded.memo_window, memo_ts = excluded.memo_ts,
+  memo_base = excluded.memo_base, expires_at = excluded.expires_at`,
+
+  /** A range of the primary key that begins after the rows deleted before. */
+  pruneEvents: 'DELETE FROM rate_events WHERE rkey = ? AND ts > ? AND ts <= ?',
+
+  deleteEvents: 'DELETE FROM rate_events WHERE rkey = ?',
+  deleteKey: 'DELETE FROM rate_keys WHERE rkey = ?',
+
+  /** By ix_rate_keys_expires_at. */
+  expiredKeys: 'SELECT rkey FROM rate_keys WHERE expires_at < ? ORDER BY expires_at LIMIT ?',
+
+  /** Some of a key's events, oldest first, by primary key; so that a sweep holds the write lock only briefly. */
+  deleteSomeEvents: `DELETE FROM rate_events WHERE rkey = ?1 AND ts <= COALESCE(
+  (SELECT ts FROM rate_events WHERE rkey = ?1 ORDER BY ts LIMIT 1 OFFSET ?2), ${Number.MAX_SAFE_INTEGER})`,
+
+  /** Takes the sweep for a while, if nobody holds it. */
+  claimSweep: 'UPDATE rate_limit_schema SET sweep_until = ?1 + ?2 WHERE id = 1 AND sweep_until <= ?1',
+  setSweepUntil: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1',
+} as const
+
+/** The statements by name. */
+export type Statements = Record<keyof typeof SQL, SqliteStatement>
+
+export const prepareStatements = (database: SqliteDatabase): Statements =>
+  Object.fromEntries(Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)])) as Statements

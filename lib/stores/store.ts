@@ -1,0 +1,106 @@
+/**
+ * How a policy counts.
+ *
+ * - `sliding-window`: exact. For every instant t of the store's clock the admitted cost inside (t − window, t] is
+ *   at most the limit. Denied hits are not counted, so a client that keeps knocking recovers.
+ * - `fixed-window`: windows aligned to multiples of the window since the Unix epoch. Counts attempts, denied ones
+ *   too; up to twice the limit can pass around a boundary.
+ */
+export type Algorithm = 'sliding-window' | 'fixed-window'
+
+/** A limit as a store sees it. It travels with every hit: a store knows no limiter and keeps no limit of its own. */
+export interface Policy {
+  /** Shown in headers, and the namespace of the keys. */
+  readonly name: string
+  /** Highest cost admitted in a window: 0 to 1,000,000,000,000. 0 denies everything. */
+  readonly limit: number
+  /** Length of the window in seconds, 0.001 to 31,536,000 (a year). */
+  readonly windowSeconds: number
+  /** The same length in whole microseconds, the unit in which stores keep time. */
+  readonly windowMicros: number
+  readonly algorithm: Algorithm
+  /** How long admitted events are kept past their window, in microseconds: the audit log. */
+  readonly retainMicros: number
+  /** Whether a fixed window also writes its admitted hits to the event log. A sliding window always does. */
+  readonly audit: boolean
+}
+
+/** One key to charge under one policy. */
+export interface Charge {
+  /** The stored form of the key (see `storageKey`): at most 120 bytes of UTF-8. */
+  readonly key: string
+  readonly policy: Policy
+}
+
+/** A request to charge one or more keys, all or none of them. */
+export interface Hit {
+  readonly charges: readonly Charge[]
+  /** Whole number, 1 to 1,000,000,000,000; the same for every charge of the hit. */
+  readonly cost: number
+}
+
+/** Attempts on a fixed window that were refused from memory and still have to be counted. */
+export interface Refusal extends Charge {
+  /** Summed cost of the refused attempts. */
+  readonly attempts: number
+  /** Start of the window they belong to, in microseconds since the epoch. In any other window they count nothing. */
+  readonly windowStart: number
+}
+
+/** What a store decides in one transaction. */
+export interface Batch {
+  readonly hits: readonly Hit[]
+  readonly refusals: readonly Refusal[]
+}
+
+/** The state of one charge right after its hit was decided. All durations are microseconds of the store's clock. */
+export interface Reading {
+  /** Whether this charge's own limit denies the hit. */
+  denied: boolean
+  /** Cost inside the window, this hit included when it was admitted; attempts for a fixed window. */
+  used: number
+  /** Until the same hit could pass: 0 when this charge does not deny, `Infinity` when it never can (cost above the limit). */
+  retryMicros: number
+  /** Until the oldest counted event leaves (sliding) or the window ends (fixed); 0 when nothing is counted. */
+  resetMicros: number
+  /** The instant of the decision, in microseconds since the epoch; the stored timestamp when the hit was admitted. */
+  at: number
+  /** Start of the current window of a fixed-window policy; 0 for a sliding window. */
+  windowStart: number
+}
+
+/** What became of one hit. */
+export interface Verdict {
+  readonly allowed: boolean
+  /** One for each charge, in the order of the hit's charges. */
+  readonly readings: readonly Reading[]
+}
+
+/** What one sweep did. */
+export interface SweepResult {
+  /** Keys removed, with all their events. */
+  readonly keys: number
+  /** Events removed. */
+  readonly events: number
+  /** False when another process held the sweep, so that this call removed nothing. */
+  readonly ran: boolean
+}
+
+/**
+ * What a limiter needs of a store. One batch is one transaction: hits are decided in order, each as if alone, and
+ * a verdict is final only when the transaction is. A store rejects with a `StoreError`; it never rejects for a denial.
+ */
+export interface Store {
+  /** Creates what the schema lacks and checks the rest. Safe from any number of processes at once; idempotent. */
+  install(): Promise<void>
+  /** Decides the hits in order. When `signal` aborts, gives up at once and holds no connection. */
+  decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]>
+  /** Reads the state of each charge without counting anything. */
+  peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]>
+  /** Forgets everything counted for these keys. */
+  reset(keys: readonly string[]): Promise<void>
+  /** Removes keys that nobody has used for longer than their window and retention, with their events. */
+  sweep(): Promise<SweepResult>
+  /** Stops the sweeper and closes what the store itself opened. Idempotent. */
+  close(): Promise<void>
+}
