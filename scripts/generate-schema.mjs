@@ -6,7 +6,9 @@ const dialects = ['mysql', 'sqlite']
 
 const constant = (dialect) => {
   const folder = new URL(`../sql/${dialect}/`, import.meta.url)
-  const files = readdirSync(folder).filter((name) => name.endsWith('.sql')).sort()
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
   const entries = files.map((name) => {
     const text = readFileSync(new URL(name, folder), 'utf8').replace(/[\\`$]/g, '\\$&')
     return `  {\n    file: 'sql/${dialect}/${name}',\n    sql: \`${text}\`,\n  },`

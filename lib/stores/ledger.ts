@@ -153,7 +153,9 @@ class Entry {
       return head.memoFirst === this.#fixedStart(policy) ? head.total - head.memoBase : 0
     }
     const { first, base } = this.#sliding(policy)
-    return first === 0 ? 0 : head.total - base
+    if (first === 0) return 0
+    // Events older than their head: somebody deleted the head by hand. Then all that the new head counted is inside.
+    return base <= head.total ? head.total - base : head.total
   }
 
   used(policy: Policy): number {
@@ -181,13 +183,27 @@ class Entry {
   }
 
   /**
-   * Where to look for the event that has to leave before `excess` more cost fits. Null when it is known already:
-   * the window's first event frees the first unit, and this batch's own event is the newest of all.
+   * The reading of one charge. How long a denial lasts is mostly known already: the window's first event frees the
+   * first unit, and this batch's own event is the newest of all. Else it is left to a lookup.
    */
-  lookup(policy: Policy, excess: number): { after: number; total: number } | 'first' | 'own' {
-    if (excess > this.#before(policy)) return 'own'
-    if (excess === 1) return 'first'
-    return { after: this.at - policy.windowMicros, total: this.#sliding(policy).base + excess }
+  judge(key: string, policy: Policy, cost: number, denied: boolean, lookups: RetryLookup[]): Reading {
+    const reading = this.read(policy, denied)
+    if (!denied) return reading
+    if (cost > policy.limit) {
+      reading.retryMicros = Number.POSITIVE_INFINITY
+      return reading
+    }
+    if (policy.algorithm === 'fixed-window') return reading
+    const excess = reading.used + cost - policy.limit
+    const resolve = (ts: number): void => {
+      reading.retryMicros = ts + policy.windowMicros - this.#account.now
+    }
+    if (excess > this.#before(policy)) resolve(this.at)
+    else if (excess > 1) {
+      const total = this.#sliding(policy).base + excess
+      lookups.push({ key, after: this.at - policy.windowMicros, total, resolve })
+    }
+    return reading
   }
 
   countRefusal(policy: Policy, attempts: number, windowStart: number): void {
@@ -269,21 +285,9 @@ export function settle(
       if (allowed && (policy.algorithm === 'sliding-window' || policy.audit)) entry.logged += cost
     })
 
-    const readings = charges.map(({ key, policy }, i): Reading => {
-      const entry = entryOf(key)
-      const reading = entry.read(policy, denied[i] === true)
-      if (!reading.denied) return reading
-      if (cost > policy.limit) reading.retryMicros = Number.POSITIVE_INFINITY
-      else if (policy.algorithm === 'sliding-window') {
-        const found = entry.lookup(policy, reading.used + cost - policy.limit)
-        const waitFor = (ts: number): void => {
-          reading.retryMicros = ts + policy.windowMicros - (accounts.get(key) as Account).now
-        }
-        if (found === 'own') waitFor(entry.at)
-        else if (found !== 'first') lookups.push({ key, ...found, resolve: waitFor })
-      }
-      return reading
-    })
+    const readings = charges.map(({ key, policy }, i) =>
+      entryOf(key).judge(key, policy, cost, denied[i] === true, lookups),
+    )
     return { allowed, readings }
   })
 
@@ -295,9 +299,21 @@ export function settle(
   return { verdicts, writes, lookups }
 }
 
-/** The state of one charge as read, nothing counted. */
-export function peekReading(accounts: ReadonlyMap<string, Account>, { key, policy }: Charge): Reading {
-  const account = accounts.get(key)
-  if (account === undefined) throw new Error('a key was not read')
-  return new Entry(account, { key, policies: [policy], span: 0 }).read(policy, false)
+/** The state of the charges as read, nothing counted: each judged as a hit of cost 1 would be. */
+export function settlePeek(
+  charges: readonly Charge[],
+  accounts: ReadonlyMap<string, Account>,
+): Pick<Settlement, 'lookups'> & { readings: Reading[] } {
+  const lookups: RetryLookup[] = []
+  const readings = charges.map(({ key, policy }) => {
+    const account = accounts.get(key)
+    if (account === undefined) throw new Error('a key was not read')
+    const entry = new Entry(account, { key, policies: [policy], span: 0 })
+    return entry.judge(key, policy, 1, entry.used(policy) + 1 > policy.limit, lookups)
+  })
+  return { readings, lookups }
 }
+
+/** The demands of a peek. */
+export const demandsOfPeek = (charges: readonly Charge[]): Map<string, Demand> =>
+  demandsOf({ hits: [{ charges, cost: 1 }], refusals: [] })

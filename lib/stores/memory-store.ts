@@ -1,18 +1,19 @@
-import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
 import {
   type Account,
   type Demand,
   demandsOf,
+  demandsOfPeek,
   EMPTY_HEAD,
   type Head,
   instantOf,
   type KeyWrite,
-  peekReading,
   pruneIsDue,
   type RetryLookup,
   settle,
+  settlePeek,
   type WindowStart,
 } from './ledger.js'
+import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
 import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from './store.js'
 import { StoreError } from './store-error.js'
 import { Sweeper } from './sweeper.js'
@@ -78,9 +79,9 @@ export class MemoryStore implements Store {
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     signal.throwIfAborted()
     this.#checkOpen()
-    const demands = demandsOf({ hits: [{ charges, cost: 1 }], refusals: [] })
-    const accounts = this.#read(demands.values())
-    return charges.map((charge) => peekReading(accounts, charge))
+    const { readings, lookups } = settlePeek(charges, this.#read(demandsOfPeek(charges).values()))
+    for (const lookup of lookups) this.#resolve(lookup)
+    return readings
   }
 
   async reset(keys: readonly string[]): Promise<void> {
@@ -123,7 +124,8 @@ export class MemoryStore implements Store {
       const { head = EMPTY_HEAD, events = [] } = this.#keys.get(key) ?? {}
       const at = instantOf(head, now)
       const windows = new Map<number, WindowStart>()
-      for (const { windowMicros } of policies) windows.set(windowMicros, startOfWindow(events, at - windowMicros))
+      for (const { windowMicros } of policies)
+        windows.set(windowMicros, startOfWindow(events, at - windowMicros))
       const keep = Math.max(head.span, span)
       accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0 })
     }
@@ -138,7 +140,11 @@ export class MemoryStore implements Store {
     }
     entry.head = head
     entry.expiresAt = expiresAt
-    if (prune) entry.events.splice(0, firstAfter(entry.events, (past) => past.ts > prune.upTo))
+    if (prune)
+      entry.events.splice(
+        0,
+        firstAfter(entry.events, (past) => past.ts > prune.upTo),
+      )
     if (event) entry.events.push(event)
   }
 

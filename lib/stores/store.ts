@@ -95,7 +95,7 @@ export interface Store {
   install(): Promise<void>
   /** Decides the hits in order. When `signal` aborts, gives up at once and holds no connection. */
   decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]>
-  /** Reads the state of each charge without counting anything. */
+  /** Reads the state of each charge without counting anything; `denied` tells whether a hit of cost 1 would be. */
   peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]>
   /** Forgets everything counted for these keys. */
   reset(keys: readonly string[]): Promise<void>

@@ -2,15 +2,18 @@ import {
   type Account,
   type Demand,
   demandsOf,
+  demandsOfPeek,
   EMPTY_HEAD,
   type Settlement,
   settle,
+  settlePeek,
   type WindowStart,
 } from '../ledger.js'
-import type { Batch, Verdict } from '../store.js'
+import type { Batch, Charge, Reading, Verdict } from '../store.js'
 import { type Connection, integer, type Result, type Rows } from './connection.js'
 import type { Session } from './session.js'
 import {
+  CLOCK,
   COMMIT,
   lockKeys,
   lookupRetry,
@@ -70,8 +73,29 @@ async function write(
   })
 }
 
+/** Reads the state of the charges in one transaction that writes nothing and locks nothing. */
+export async function peekUnit(
+  connection: Connection,
+  session: Session,
+  charges: readonly Charge[],
+): Promise<Reading[]> {
+  const demands = demandsOfPeek(charges)
+  const opening = [...session.begin, CLOCK, readAccounts(demands.values())]
+  const [clock, read] = (await connection.run(opening)).slice(-2)
+  const accounts = accountsOf(read?.rows ?? [], demands)
+  const now = integer(clock?.rows[0]?.[0])
+  for (const [key, { policies }] of demands) {
+    if (accounts.has(key)) continue
+    const windows = new Map(policies.map((policy) => [policy.windowMicros, { first: 0, base: 0 }]))
+    accounts.set(key, { head: EMPTY_HEAD, now, windows, pruneTo: 0 })
+  }
+  const { readings, lookups } = settlePeek(charges, accounts)
+  await write(connection, session, { verdicts: [], writes: [], lookups }, () => {})
+  return readings
+}
+
 /** The rows of `readAccounts` by key; a key asked for under two windows comes in two rows. */
-export function accountsOf(rows: Rows, demands: ReadonlyMap<string, Demand>): Map<string, Account> {
+function accountsOf(rows: Rows, demands: ReadonlyMap<string, Demand>): Map<string, Account> {
   const accounts = new Map<string, Account & { windows: Map<number, WindowStart>; pruneTo: number }>()
   for (const [rkey, now, total, last, span, pruned, window, first, base, pruneTo] of rows) {
     const key = String(rkey)
@@ -99,20 +123,6 @@ export function accountsOf(rows: Rows, demands: ReadonlyMap<string, Demand>): Ma
       windows: new Map([[integer(window), start]]),
       pruneTo: until,
     })
-  }
-  return accounts
-}
-
-/** Accounts of keys that have no row: nothing was ever counted. */
-export function withUnused(
-  accounts: Map<string, Account>,
-  demands: ReadonlyMap<string, Demand>,
-  now: number,
-): Map<string, Account> {
-  for (const [key, { policies }] of demands) {
-    if (accounts.has(key)) continue
-    const windows = new Map(policies.map((p) => [p.windowMicros, { first: 0, base: 0 }]))
-    accounts.set(key, { head: EMPTY_HEAD, now, windows, pruneTo: 0 })
   }
   return accounts
 }

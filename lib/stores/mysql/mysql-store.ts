@@ -1,22 +1,18 @@
-import { demandsOf, peekReading } from '../ledger.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
 import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { storeErrorOf } from './classify-error.js'
-import { integer } from './connection.js'
-import { accountsOf, decideUnit, withUnused } from './decide-unit.js'
+import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
 import { resetUnit, sweepUnit } from './removal-units.js'
 import {
-  CLOCK,
   COMMIT,
   claimSweep,
   ENSURE_SWEEP_ROW,
   extendSweep,
   keyLiteral,
-  readAccounts,
   SESSION_SETTINGS,
 } from './statements.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
@@ -128,14 +124,7 @@ export class MysqlStore implements Store {
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     await this.#whenReady(signal)
-    const demands = demandsOf({ hits: [{ charges, cost: 1 }], refusals: [] })
-    return this.#units.run(async (connection, session) => {
-      const statements = [...session.begin, CLOCK, readAccounts(demands.values()), COMMIT]
-      const [clock, read] = (await connection.run(statements)).slice(-3)
-      const now = integer(clock?.rows[0]?.[0])
-      const accounts = withUnused(accountsOf(read?.rows ?? [], demands), demands, now)
-      return charges.map((charge) => peekReading(accounts, charge))
-    }, signal)
+    return this.#units.run((connection, session) => peekUnit(connection, session, charges), signal)
   }
 
   async reset(keys: readonly string[]): Promise<void> {

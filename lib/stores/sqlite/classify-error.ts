@@ -7,7 +7,13 @@ interface SqliteDriverError {
 }
 
 /** Primary result codes of SQLite, by their names in better-sqlite3 and their numbers in node:sqlite. */
-const RESULT_CODES = ['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_READONLY', 'SQLITE_FULL', 'SQLITE_CANTOPEN'] as const
+const RESULT_CODES = [
+  'SQLITE_BUSY',
+  'SQLITE_LOCKED',
+  'SQLITE_READONLY',
+  'SQLITE_FULL',
+  'SQLITE_CANTOPEN',
+] as const
 type ResultCode = (typeof RESULT_CODES)[number]
 const RESULT_NUMBERS: Record<number, ResultCode> = {
   5: 'SQLITE_BUSY',

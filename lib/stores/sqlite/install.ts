@@ -8,10 +8,13 @@ const FILES = SQLITE_SCHEMA.map(({ file }) => file).join(', ')
 const TABLES = SQLITE_SCHEMA.flatMap(({ sql }) =>
   Array.from(sql.matchAll(/CREATE TABLE IF NOT EXISTS (\w+) \(\n([\s\S]*?)\n\)/g), ([, name, body]) => ({
     name: name as string,
-    columns: Array.from((body as string).matchAll(/^ {2}(\w+) (?:BLOB|INTEGER)[^\n,]*/gm), ([text, column]) => ({
-      name: column as string,
-      text: (text as string).trim(),
-    })),
+    columns: Array.from(
+      (body as string).matchAll(/^ {2}(\w+) (?:BLOB|INTEGER)[^\n,]*/gm),
+      ([text, column]) => ({
+        name: column as string,
+        text: (text as string).trim(),
+      }),
+    ),
   })),
 )
 
@@ -20,7 +23,9 @@ export function checkSchema(database: SqliteDatabase): void {
   const missing: string[] = []
   const fixes: string[] = []
   for (const table of TABLES) {
-    const found = database.prepare(`SELECT name FROM pragma_table_info('${table.name}')`).all() as { name: string }[]
+    const found = database.prepare(`SELECT name FROM pragma_table_info('${table.name}')`).all() as {
+      name: string
+    }[]
     if (found.length === 0) {
       missing.push(`table ${table.name} is missing`)
       fixes.push(`sqlite3 your_file < ${FILES}`)

@@ -3,13 +3,15 @@ import {
   type Account,
   type Demand,
   demandsOf,
+  demandsOfPeek,
   EMPTY_HEAD,
   type Head,
   instantOf,
   type KeyWrite,
-  peekReading,
   pruneIsDue,
+  type RetryLookup,
   settle,
+  settlePeek,
   type WindowStart,
 } from '../ledger.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
@@ -75,7 +77,8 @@ export class SqliteStore implements Store {
   constructor(options: SqliteStoreOptions) {
     checkOptionNames('SqliteStore', options, ['filename', 'install', 'sweepSeconds', 'clock'])
     const { filename, install = true, sweepSeconds = 60, clock = Date.now } = options
-    if (typeof filename !== 'string' || filename === '') throw optionError('filename', 'a path or `:memory:`', filename)
+    if (typeof filename !== 'string' || filename === '')
+      throw optionError('filename', 'a path or `:memory:`', filename)
     checkBoolean('install', install)
     checkSweepSeconds(sweepSeconds)
     if (typeof clock !== 'function') throw optionError('clock', 'a function', clock)
@@ -99,10 +102,7 @@ export class SqliteStore implements Store {
       const demands = demandsOf(batch)
       const settlement = settle(batch, demands, this.#read(statements, demands.values()))
       for (const write of settlement.writes) writeKey(statements, write)
-      for (const { key, after, total, resolve } of settlement.lookups) {
-        const event = statements.reachedAt.get(bytesOf(key), after, total) as { ts: number } | undefined
-        if (event) resolve(event.ts)
-      }
+      for (const lookup of settlement.lookups) resolveLookup(statements, lookup)
       return settlement.verdicts
     }, signal)
     this.#sweeper.start()
@@ -111,9 +111,12 @@ export class SqliteStore implements Store {
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     return this.#transact(({ statements }) => {
-      const demands = demandsOf({ hits: [{ charges, cost: 1 }], refusals: [] })
-      const accounts = this.#read(statements, demands.values())
-      return charges.map((charge) => peekReading(accounts, charge))
+      const { readings, lookups } = settlePeek(
+        charges,
+        this.#read(statements, demandsOfPeek(charges).values()),
+      )
+      for (const lookup of lookups) resolveLookup(statements, lookup)
+      return readings
     }, signal)
   }
 
@@ -132,10 +135,10 @@ export class SqliteStore implements Store {
    */
   async sweep(): Promise<SweepResult> {
     const within = (): AbortSignal => AbortSignal.timeout(MAINTENANCE_MS)
-    const claimed = await this.#transact(
-      ({ statements }) => Number(statements.claimSweep.run(this.#now(), SWEEP_LEASE_MICROS).changes) === 1,
-      within(),
-    )
+    const claimed = await this.#transact(({ statements }) => {
+      const now = this.#now()
+      return Number(statements.claimSweep.run(now + SWEEP_LEASE_MICROS, now).changes) === 1
+    }, within())
     if (!claimed) return { keys: 0, events: 0, ran: false }
     let keys = 0
     let events = 0
@@ -145,7 +148,7 @@ export class SqliteStore implements Store {
         let budget = SWEEP_CHUNK
         for (const { rkey } of expired) {
           if (budget <= 0) break
-          const removed = Number(statements.deleteSomeEvents.run(rkey, SWEEP_CHUNK - 1).changes)
+          const removed = Number(statements.deleteSomeEvents.run(rkey, rkey, SWEEP_CHUNK - 1).changes)
           events += removed
           budget -= Math.max(removed, 1)
           if (removed >= SWEEP_CHUNK) continue
@@ -262,6 +265,11 @@ function writeKey(statements: Statements, { key, head, expiresAt, event, prune }
   if (event) statements.insertEvent.run(rkey, event.ts, event.hits, event.total)
   statements.writeHead.run(rkey, total, last, span, pruned, memoWindow, memoFirst, memoBase, expiresAt)
   if (prune) statements.pruneEvents.run(rkey, prune.after, prune.upTo)
+}
+
+function resolveLookup(statements: Statements, { key, after, total, resolve }: RetryLookup): void {
+  const event = statements.reachedAt.get(bytesOf(key), after, total) as { ts: number } | undefined
+  if (event) resolve(event.ts)
 }
 
 function rollBack(database: SqliteDatabase): void {

@@ -34,11 +34,11 @@ ON CONFLICT (rkey) DO UPDATE SET total = excluded.total, last_ts = excluded.last
   expiredKeys: 'SELECT rkey FROM rate_keys WHERE expires_at < ? ORDER BY expires_at LIMIT ?',
 
   /** Some of a key's events, oldest first, by primary key; so that a sweep holds the write lock only briefly. */
-  deleteSomeEvents: `DELETE FROM rate_events WHERE rkey = ?1 AND ts <= COALESCE(
-  (SELECT ts FROM rate_events WHERE rkey = ?1 ORDER BY ts LIMIT 1 OFFSET ?2), ${Number.MAX_SAFE_INTEGER})`,
+  deleteSomeEvents: `DELETE FROM rate_events WHERE rkey = ? AND ts <= COALESCE(
+  (SELECT ts FROM rate_events WHERE rkey = ? ORDER BY ts LIMIT 1 OFFSET ?), ${Number.MAX_SAFE_INTEGER})`,
 
   /** Takes the sweep for a while, if nobody holds it. */
-  claimSweep: 'UPDATE rate_limit_schema SET sweep_until = ?1 + ?2 WHERE id = 1 AND sweep_until <= ?1',
+  claimSweep: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1 AND sweep_until <= ?',
   setSweepUntil: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1',
 } as const
 

@@ -1,0 +1,43 @@
+// First, because jest maps imports of `.js` to `.ts` inside tests only: here it is tsx that does.
+import 'tsx/cjs'
+import { obtainServer } from './obtain-server.js'
+import { type ServerKind, serverKinds } from './server.js'
+import { ServerUnavailableError } from './server-unavailable-error.js'
+import { testRun } from './test-run.js'
+import { serverVariable } from './test-servers.js'
+import { wantedServers } from './wanted-servers.js'
+
+/**
+ * Starts the servers side by side and tells the test workers of them through the environment. A server that cannot be had
+ * is skipped, which the last line of the run says, unless RATE_LIMIT_TEST_SERVERS asked for it by name.
+ */
+export default async function globalSetup(): Promise<void> {
+  const wanted = wantedServers()
+  for (const kind of serverKinds) delete process.env[serverVariable(kind)] // one left from another run is gone
+  const results = await Promise.allSettled(serverKinds.map((kind) => setUp(kind, wanted)))
+  const failure = results.find((result) => result.status === 'rejected')
+  if (!failure) return
+  // Jest does not run the teardown after a failed setup.
+  await Promise.all(testRun.servers.map((server) => server.stop()))
+  throw failure.reason
+}
+
+async function setUp(kind: ServerKind, wanted: readonly ServerKind[] | undefined): Promise<void> {
+  if (wanted && !wanted.includes(kind)) {
+    testRun.skipped.push({ kind, reason: 'not in RATE_LIMIT_TEST_SERVERS' })
+    return
+  }
+  const begin = performance.now()
+  try {
+    const server = await obtainServer(kind)
+    testRun.servers.push(server)
+    const { version, uri, source } = server
+    process.env[serverVariable(kind)] = JSON.stringify({ kind, version, uri })
+    const seconds = ((performance.now() - begin) / 1000).toFixed(1)
+    process.stderr.write(`${kind} ${version} on port ${new URL(uri).port || 3306}, ${source}, ${seconds} s\n`)
+  } catch (error) {
+    if (wanted || !(error instanceof ServerUnavailableError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    testRun.skipped.push({ kind, reason: 'no server, see the start of this output' })
+  }
+}

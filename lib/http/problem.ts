@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ProblemDocument } from 'http-problem-details'
+import type { DeniedDecision } from '../limiter/decision.js'
+import type { Policy } from '../stores/store.js'
+
+/** Problem types of draft-ietf-httpapi-ratelimit-headers-11, and none of our own. */
+const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
+const REDUCED_CAPACITY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
+
+/** Seconds after which a client may try again when the store is down: longer than the store takes to recover. */
+const UNAVAILABLE_RETRY_SECONDS = 5
+
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+const detailOf = ({ name, limit, windowSeconds }: Policy, { retryAfterSeconds }: DeniedDecision): string => {
+  const rule = `Limit "${name}" allows ${plural(limit, 'request')} per ${plural(windowSeconds, 'second')}.`
+  if (retryAfterSeconds !== null) return `${rule} Retry in ${plural(retryAfterSeconds, 'second')}.`
+  return limit === 0 ? rule : `${rule} This request alone costs more than that.`
+}
+
+/** Answers 429 with a Retry-After header and a problem of type quota-exceeded (RFC 6585, RFC 9457). */
+export function sendDenied(
+  req: IncomingMessage,
+  res: ServerResponse,
+  policy: Policy,
+  denied: DeniedDecision,
+): void {
+  if (denied.retryAfterSeconds !== null) res.setHeader('Retry-After', String(denied.retryAfterSeconds))
+  const problem = new ProblemDocument(
+    {
+      type: QUOTA_EXCEEDED,
+      title: 'Request cannot be satisfied as assigned quota has been exceeded',
+      status: 429,
+      detail: detailOf(policy, denied),
+    },
+    { 'violated-policies': [policy.name] },
+  )
+  sendProblem(req, res, problem)
+}
+
+/** Answers 503: the store is down and the limiter is told to refuse. Nothing of the store's error is shown. */
+export function sendUnavailable(req: IncomingMessage, res: ServerResponse): void {
+  res.setHeader('Retry-After', String(UNAVAILABLE_RETRY_SECONDS))
+  const problem = new ProblemDocument({
+    type: REDUCED_CAPACITY,
+    title: 'Request cannot be satisfied due to temporary server capacity constraints',
+    status: 503,
+    detail: 'The rate limiter cannot decide at the moment.',
+  })
+  sendProblem(req, res, problem)
+}
+
+/** Answers 400 for a request that lacks something. */
+export function sendBadRequest(req: IncomingMessage, res: ServerResponse, detail: string): void {
+  sendProblem(req, res, new ProblemDocument({ status: 400, detail }))
+}
+
+/** Ends the response with a problem document. Never stored by a cache: RFC 6585, section 4. */
+export function sendProblem(req: IncomingMessage, res: ServerResponse, problem: ProblemDocument): void {
+  const body = Buffer.from(JSON.stringify(problem))
+  res.statusCode = problem.status
+  res.setHeader('Content-Type', 'application/problem+json')
+  res.setHeader('Content-Language', 'en')
+  res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('Content-Length', body.length)
+  res.end(req.method === 'HEAD' ? undefined : body)
+}

@@ -1,0 +1,81 @@
+import type { NextFunction, Request, Response } from 'express'
+import type { Limiter } from '../limiter/limiter.js'
+import type { Key } from '../limiter/storage-key.js'
+import { checkOptionNames, optionError } from '../stores/option-error.js'
+import { sendBadRequest, sendUnavailable } from './problem.js'
+
+/** What the status asks of a limiter: a `rateLimit` middleware has it, and a `Limiter`. */
+export type StatusLimiter = Pick<Limiter, 'peek' | 'policy'>
+
+export interface RateLimitStatusOptions {
+  /** The limiters to show, in this order. */
+  readonly limiters: readonly StatusLimiter[]
+}
+
+/** One limiter's entry in the status. */
+export interface LimiterStatus {
+  readonly key: string
+  readonly policy: string
+  /** Cost inside the window; attempts for a fixed window. */
+  readonly count: number
+  readonly limit: number
+  readonly remaining: number
+  /** Whole seconds until the oldest counted hit leaves (sliding) or the window ends (fixed); 0 when nothing counts. */
+  readonly resetSeconds: number
+}
+
+/**
+ * A handler for `GET /?key=…` that tells how full each limiter is for a key, and counts nothing:
+ * `{"limiters":[{"key","policy","count","limit","remaining","resetSeconds"}]}`. A key of several parts is asked for
+ * with `key` repeated. A missing key is a 400 problem, a store that is down a 503.
+ *
+ * It shows the state of any key to whoever may call it: put it behind your authentication.
+ *
+ * @example
+ * app.use('/status', requireAdmin, rateLimitStatus({ limiters: [globalLimit, loginLimit] }))
+ *
+ * @throws TypeError when `limiters` is no array of limiters.
+ */
+export function rateLimitStatus(options: RateLimitStatusOptions) {
+  checkOptionNames('rateLimitStatus', options, ['limiters'])
+  const { limiters } = options
+  if (!Array.isArray(limiters) || !limiters.every((limiter) => typeof limiter?.peek === 'function')) {
+    throw optionError('limiters', 'an array of limiters', limiters)
+  }
+
+  return async function rateLimitStatus(req: Request, res: Response, next: NextFunction): Promise<void> {
+    try {
+      const isMine = req.method === 'GET' || req.method === 'HEAD'
+      // Mounted by `use`, it answers the mount point only; on a route, whatever the route's path is.
+      if (!isMine || (req.route === undefined && req.path !== '/')) {
+        next()
+        return
+      }
+      const key = keyOf(req.query.key)
+      if (key === null) {
+        sendBadRequest(req, res, 'Give the key to look up, as in ?key=login:203.0.113.9')
+        return
+      }
+      const decisions = await Promise.all(limiters.map((limiter) => limiter.peek(key)))
+      const entries: LimiterStatus[] = []
+      for (const decision of decisions) {
+        if (decision.outcome === 'degraded') {
+          sendUnavailable(req, res)
+          return
+        }
+        const { policy, used, limit, remaining, resetSeconds } = decision
+        entries.push({ key: decision.key, policy, count: used, limit, remaining, resetSeconds })
+      }
+      res.setHeader('Cache-Control', 'no-store')
+      res.json({ limiters: entries })
+    } catch (error) {
+      next(error)
+    }
+  }
+}
+
+/** The query's key; Express makes an array of a repeated parameter, and may make an object of `key[a]=`. */
+function keyOf(value: unknown): Key | null {
+  if (typeof value === 'string') return value === '' ? null : value
+  return Array.isArray(value) && value.every((part) => typeof part === 'string') ? value : null
+}

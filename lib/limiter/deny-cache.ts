@@ -1,0 +1,111 @@
+import { LRUCache } from 'lru-cache'
+import type { Policy, Reading, Refusal } from '../stores/store.js'
+
+/** A denial that holds for a while, whoever else acts on the key. */
+interface Denial {
+  readonly key: string
+  readonly policy: Policy
+  /** The cost of the hit that was denied. */
+  readonly cost: number
+  readonly reading: Reading
+  /** When the reading arrived, on this process's monotonic clock, in milliseconds. What is told counts from here. */
+  readonly readAt: number
+  /** Until when it may be answered from memory, on the same clock. Counts from when the query was sent. */
+  readonly until: number
+  /** Attempts refused from memory and not yet counted by the store: only of a fixed window. */
+  attempts: number
+  /** All attempts refused from memory, for what the caller is told. */
+  refused: number
+}
+
+/**
+ * Answers hits that cannot pass, without asking the store, and without being wrong: admitted events never leave
+ * early, so until the event that must leave has left, a hit of that cost is over the limit whatever others do.
+ *
+ * The database read its clock somewhere between sending and answering. An entry ends as if that was when the query
+ * was sent, a little early rather than late; the waiting time that is told counts from the answer, a little late
+ * rather than early. An entry lives a second at the most, so that a reset in another process is seen; a reset in this
+ * one drops it.
+ */
+export class DenyCache {
+  readonly #denials: LRUCache<string, Denial>
+  readonly #lifeMillis: number
+  readonly #onRefusal: () => void
+  readonly #uncounted = new Set<Denial>()
+
+  /**
+   * @param entries - the most keys it remembers; the least recently used are dropped
+   * @param lifeMillis - the longest life of an entry, in milliseconds
+   * @param onRefusal - called when an attempt was refused that the store still has to count
+   */
+  constructor(entries: number, lifeMillis: number, onRefusal: () => void) {
+    this.#denials = new LRUCache({ max: entries })
+    this.#lifeMillis = lifeMillis
+    this.#onRefusal = onRefusal
+  }
+
+  /** Remembers what a denial means for the hits to come. */
+  remember(key: string, policy: Policy, cost: number, reading: Reading, sentAt: number): void {
+    const life = Math.min(holdsFor(reading, policy) / 1000, this.#lifeMillis)
+    this.#denials.set(key, {
+      key,
+      policy,
+      cost,
+      reading,
+      readAt: performance.now(),
+      until: sentAt + life,
+      attempts: 0,
+      refused: 0,
+    })
+  }
+
+  /** The reading of a hit that cannot pass, or null when the store must decide. */
+  refuse(key: string, cost: number, now: number): Reading | null {
+    const denial = this.#denials.get(key)
+    if (denial === undefined) return null
+    // A smaller cost may pass, a larger one must wait longer than is known. Only an overfull fixed window admits
+    // nothing more, whatever its cost.
+    const fixed = denial.policy.algorithm === 'fixed-window'
+    if (cost !== denial.cost && !fixed) return null
+    if (now >= denial.until) {
+      this.#denials.delete(key)
+      return null
+    }
+    if (fixed) {
+      denial.attempts += cost
+      denial.refused += cost
+      this.#uncounted.add(denial)
+      this.#onRefusal()
+    }
+    const { reading, readAt, policy } = denial
+    const elapsed = (now - readAt) * 1000
+    return {
+      ...reading,
+      used: reading.used + denial.refused,
+      retryMicros: cost > policy.limit ? Number.POSITIVE_INFINITY : holdsFor(reading, policy) - elapsed,
+      resetMicros: Math.max(0, reading.resetMicros - elapsed),
+    }
+  }
+
+  /** Forgets a key, because it was reset. */
+  drop(key: string): void {
+    this.#denials.delete(key)
+  }
+
+  /** Attempts that were refused from memory since the last call, at most so many keys. */
+  takeRefusals(most: number): Refusal[] {
+    const refusals: Refusal[] = []
+    for (const denial of this.#uncounted) {
+      if (refusals.length >= most) break
+      this.#uncounted.delete(denial)
+      const { key, policy, attempts, reading } = denial
+      refusals.push({ key, policy, attempts, windowStart: reading.windowStart })
+      denial.attempts = 0
+    }
+    return refusals
+  }
+}
+
+/** How long the denial stands, in microseconds: a fixed window's ends with it, even that of an oversized cost. */
+const holdsFor = (reading: Reading, policy: Policy): number =>
+  policy.algorithm === 'fixed-window' ? reading.resetMicros : reading.retryMicros

@@ -1,0 +1,41 @@
+import type { StoreError } from '../stores/store-error.js'
+
+/** Where a limiter says that its store fails. `console` is one. */
+export interface Logger {
+  error(message: string): void
+}
+
+/** A failing store fails for every request: it is told once in so many milliseconds. */
+const INTERVAL_MS = 30_000
+
+/** Reports store failures of one limiter, at most one line per interval, with how many there were since the last. */
+export class FailureLog {
+  readonly #limiter: string
+  readonly #logger: Logger
+  #lastReport = Number.NEGATIVE_INFINITY
+  #unreported = 0
+
+  constructor(limiter: string, logger: Logger) {
+    this.#limiter = limiter
+    this.#logger = logger
+  }
+
+  report(error: StoreError, allowed: boolean): void {
+    const now = performance.now()
+    if (now - this.#lastReport < INTERVAL_MS) {
+      this.#unreported += 1
+      return
+    }
+    this.#lastReport = now
+    const since = this.#unreported === 0 ? '' : ` ${this.#unreported} more since the last report.`
+    this.#unreported = 0
+    const effect = allowed ? 'are let through uncounted' : 'are refused with 503'
+    try {
+      this.#logger.error(
+        `Rate limiter "${this.#limiter}": ${error.code}: ${error.message}. Requests ${effect} until the store is back.${since}`,
+      )
+    } catch {
+      // A logger that throws must not fail the request.
+    }
+  }
+}
