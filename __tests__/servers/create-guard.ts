@@ -8,17 +8,15 @@ export interface Guard {
   release(): Promise<void>
 }
 
-// Reads process ids until its standard input ends, which the kernel does for us when the parent dies. The wait is bounded
-// because in a container without an init process a killed orphan stays a zombie, to which signal 0 can be sent for ever.
+// Reads process ids until its standard input ends, which the kernel sees to when the parent dies. It does not wait for the
+// death of what it kills: where no init process reaps orphans, signal 0 finds them for ever. Instead it repeats the cleanup,
+// which fails when a process still writes into the folder.
 const script = `
 pid=
 while read -r line; do pid=$line; done
-if [ -n "$pid" ]; then
-  kill -s KILL -- "-$pid"
-  tries=0
-  while kill -s 0 -- "-$pid" && [ "$tries" -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
-fi
-"$@"`
+[ -z "$pid" ] || kill -s KILL -- "-$pid"
+tries=0
+until "$@" || [ "$tries" -ge 50 ]; do sleep 0.1; tries=$((tries + 1)); done`
 
 /**
  * Starts a small shell which outlives this process just long enough to run `cleanup`, a command and its arguments. A

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { runCommand } from './run-command.js'
 import type { ServerKind } from './server.js'
 import type { ServerProgram } from './server-program.js'
@@ -13,7 +13,7 @@ const systemFolders = ['/usr/sbin', '/usr/local/sbin', '/usr/libexec']
 /** The server program that is installed on this machine, of whatever version. Throws when there is none. */
 export async function pathProgram(kind: ServerKind): Promise<ServerProgram> {
   const folders = [...(process.env.PATH ?? '').split(delimiter).filter(Boolean), ...systemFolders]
-  for (const file of new Set(folders.flatMap((folder) => names[kind].map((name) => join(folder, name))))) {
+  for (const file of new Set(folders.flatMap((folder) => names[kind].map((name) => resolve(folder, name))))) {
     if (!existsSync(file)) continue
     // MariaDB also installs itself as `mysqld`, so only the version tells which one it is.
     const version = await runCommand([file, '--no-defaults', '--version']).catch(() => '')

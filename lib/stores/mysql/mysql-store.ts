@@ -16,6 +16,7 @@ import {
   SESSION_SETTINGS,
 } from './statements.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
+import { WindowHints } from './window-hints.js'
 
 /** Where the store finds its database: give exactly one of `uri`, `connection` and `pool`. */
 export interface MysqlStoreOptions {
@@ -64,6 +65,7 @@ export class MysqlStore implements Store {
   readonly #closePool: () => Promise<void>
   readonly #install: boolean
   readonly #sweeper: Sweeper
+  readonly #hints = new WindowHints()
   readonly #closing = new AbortController()
   /** The look at the schema that is under way. */
   #readying: Promise<void> | null = null
@@ -112,7 +114,7 @@ export class MysqlStore implements Store {
     this.#sweeper.start()
     try {
       return await this.#units.run(
-        (connection, session, onCommit) => decideUnit(connection, session, batch, onCommit),
+        (connection, session, onCommit) => decideUnit(connection, session, this.#hints, batch, onCommit),
         signal,
       )
     } catch (error) {
@@ -124,7 +126,10 @@ export class MysqlStore implements Store {
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     await this.#whenReady(signal)
-    return this.#units.run((connection, session) => peekUnit(connection, session, charges), signal)
+    return this.#units.run(
+      (connection, session) => peekUnit(connection, session, this.#hints, charges),
+      signal,
+    )
   }
 
   async reset(keys: readonly string[]): Promise<void> {
