@@ -1,4 +1,4 @@
-import type { Store } from '../stores/store.js'
+import type { Policy, Store } from '../stores/store.js'
 import { Batcher } from './batcher.js'
 import { DenyCache } from './deny-cache.js'
 
@@ -13,6 +13,8 @@ export class Lane {
   readonly batcher: Batcher
   readonly #store: Store
   readonly #caches = new Set<DenyCache>()
+  /** How long events are kept, by the name of their policies. */
+  readonly #kept = new Map<string, { micros: number }>()
   #lastReset = Number.NEGATIVE_INFINITY
   #flushTimer: NodeJS.Timeout | null = null
 
@@ -35,6 +37,23 @@ export class Lane {
       Lane.#lanes.set(store, lane)
     }
     return lane
+  }
+
+  /**
+   * The policy as its store shall see it. Sliding policies of one name count the same events where their keys are
+   * equal, so each keeps events for as long as the longest of them needs, also before that one has met the key.
+   */
+  register(policy: Policy): Policy {
+    if (policy.algorithm === 'fixed-window') return policy
+    const kept = this.#kept.get(policy.name) ?? { micros: 0 }
+    kept.micros = Math.max(kept.micros, policy.keepMicros)
+    this.#kept.set(policy.name, kept)
+    return {
+      ...policy,
+      get keepMicros() {
+        return kept.micros
+      },
+    }
   }
 
   openCache(entries: number, lifeMillis: number): DenyCache {

@@ -107,7 +107,7 @@ export function resolveLimiterOptions(options: LimiterOptions): ResolvedLimiterO
     windowSeconds,
     windowMicros: Math.round(windowSeconds * 1_000_000),
     algorithm,
-    retainMicros: Math.round(retainSeconds * 1_000_000),
+    keepMicros: Math.round((windowSeconds + retainSeconds) * 1_000_000),
     audit,
   }
   return { store, policy, onStoreError, timeoutMs, logger }

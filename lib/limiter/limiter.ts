@@ -42,8 +42,8 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     this.#options = resolveLimiterOptions(options)
-    this.policy = this.#options.policy
     this.#lane = Lane.of(this.#options.store)
+    this.policy = this.#lane.register(this.#options.policy)
     this.#denials = this.#lane.openCache(DENY_CACHE_ENTRIES, DENY_CACHE_LIFE_MS)
     this.#failures = new FailureLog(this.policy.name, this.#options.logger)
   }

@@ -11,7 +11,7 @@ export interface Head {
   total: number
   /** Time of the newest write. No decision is ever placed before it, so a clock that steps back reopens nothing. */
   last: number
-  /** How long events must be kept: the longest window plus retention that any policy has asked of this key. */
+  /** How long events must be kept: the the longest `keepMicros` that any policy has asked of this key. */
   span: number
   /** Events up to here are deleted. Deleting starts after it, so as not to walk rows that are marked but not purged. */
   pruned: number
@@ -73,7 +73,7 @@ export interface Settlement {
 export interface Demand {
   readonly key: string
   readonly policies: Policy[]
-  /** Longest window plus retention among the batch's policies on this key. */
+  /** The longest `keepMicros` among the batch's policies on this key. */
   span: number
 }
 
@@ -92,7 +92,7 @@ export const EMPTY_HEAD: Readonly<Head> = {
 export function demandsOf(batch: Batch): Map<string, Demand> {
   const demands = new Map<string, Demand>()
   const add = ({ key, policy }: Charge): void => {
-    const span = policy.windowMicros + policy.retainMicros
+    const span = policy.keepMicros
     const demand = demands.get(key)
     if (demand === undefined) {
       demands.set(key, { key, policies: [policy], span })

@@ -109,6 +109,13 @@ export class MemoryStore implements Store {
     this.#keys.clear()
   }
 
+  /** How much it holds at the moment, expired or not. */
+  get size(): { keys: number; events: number } {
+    let events = 0
+    for (const entry of this.#keys.values()) events += entry.events.length
+    return { keys: this.#keys.size, events }
+  }
+
   #checkOpen(): void {
     if (this.#closed) throw new StoreError('ERR_STORE_CLOSED', 'The store is closed')
   }

@@ -19,8 +19,11 @@ export interface Policy {
   /** The same length in whole microseconds, the unit in which stores keep time. */
   readonly windowMicros: number
   readonly algorithm: Algorithm
-  /** How long admitted events are kept past their window, in microseconds: the audit log. */
-  readonly retainMicros: number
+  /**
+   * How long the key's events must be kept, in microseconds: the window, the retention of the audit log, and the
+   * window of any other policy that counts the same events.
+   */
+  readonly keepMicros: number
   /** Whether a fixed window also writes its admitted hits to the event log. A sliding window always does. */
   readonly audit: boolean
 }

@@ -21,6 +21,7 @@ export async function decideUnit(
   onCommit: OnCommit,
 ): Promise<Verdict[]> {
   const demands = demandsOf(batch)
+  if (demands.size === 0) return settle(batch, demands, new Map()).verdicts
   const opening = [...session.begin, lockKeys(sortedLiterals(demands.keys()))]
   const settlement = settle(batch, demands, await readAccounts(connection, opening, demands, hints))
   await write(connection, session, settlement, onCommit)

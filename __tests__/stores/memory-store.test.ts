@@ -1,0 +1,9 @@
+import { agreesWithModel } from './model-property.js'
+import { storeContract } from './store-contract.js'
+import { openMemory } from './subjects.js'
+
+describe('MemoryStore', () => {
+  storeContract(openMemory)
+
+  it('decides any schedule as the reference model does', () => agreesWithModel(openMemory, 500))
+})

@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import type { Hit } from '../../lib/stores/store.js'
+import { charge, decide, policy } from './policies.js'
+import { ReferenceModel } from './reference-model.js'
+import { type OpenSubject, START } from './subject.js'
+
+/** Policies that get in each other's way: one log under three windows, fixed windows, tiny and zero limits. */
+const POLICIES = [
+  policy({ limit: 3, windowSeconds: 1, keepSeconds: 5 }),
+  policy({ limit: 8, windowSeconds: 4, keepSeconds: 5 }),
+  policy({ limit: 5, windowSeconds: 2, keepSeconds: 5 }),
+  policy({ name: 'q', limit: 1, windowSeconds: 1 }),
+  policy({ name: 'z', limit: 0, windowSeconds: 1 }),
+  policy({ name: 'f', limit: 3, windowSeconds: 1, algorithm: 'fixed-window' }),
+  policy({ name: 'g', limit: 4, windowSeconds: 3, algorithm: 'fixed-window', audit: true }),
+]
+
+const someCharge = fc.record({ key: fc.constantFrom('a', 'b'), policy: fc.constantFrom(...POLICIES) })
+
+/** One or two charges. A fixed window is counted once a hit, so two policies of a hit differ in their key. */
+const someHit: fc.Arbitrary<Hit> = fc
+  .record({
+    charges: fc.array(someCharge, { minLength: 1, maxLength: 2 }),
+    cost: fc.integer({ min: 1, max: 4 }),
+  })
+  .map(({ charges, cost }) => ({ charges: charges.map(({ key, policy }) => charge(key, policy)), cost }))
+
+const step = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ hits: fc.array(someHit, { minLength: 1, maxLength: 4 }) }) },
+  { weight: 6, arbitrary: fc.record({ advance: fc.integer({ min: 0, max: 1500 }) }) },
+  { weight: 1, arbitrary: fc.record({ advance: fc.integer({ min: 3000, max: 20_000 }) }) },
+  { weight: 1, arbitrary: fc.record({ back: fc.integer({ min: 1, max: 900 }) }) },
+  { weight: 1, arbitrary: fc.record({ reset: someCharge }) },
+  { weight: 1, arbitrary: fc.constant({ sweep: true as const }) },
+)
+
+/**
+ * Random schedules of batches, costs, resets, sweeps and clock jumps: a store must answer each hit as the reference
+ * model does, and no window may ever have held more than its limit.
+ */
+export async function agreesWithModel(open: OpenSubject, runs: number): Promise<void> {
+  const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+    const subject = await open()
+    try {
+      const { store } = subject
+      const model = new ReferenceModel()
+      let clock = START
+      let newest = START
+      await subject.setClock(clock)
+      for (const each of steps) {
+        if ('hits' in each) {
+          const verdicts = await decide(store, each.hits)
+          const readings = verdicts.map((verdict) =>
+            verdict.readings.map(({ denied, used, retryMicros }) => ({ denied, retryMicros, used })),
+          )
+          expect(readings).toEqual(model.decide(each.hits, clock * 1000))
+        } else if ('reset' in each) {
+          const { key } = charge(each.reset.key, each.reset.policy)
+          await store.reset([key])
+          model.reset(key)
+        } else if ('sweep' in each) {
+          await store.sweep()
+        } else {
+          // Steps back add up to less than the shortest window: a swept key has been forgotten by then.
+          clock = 'back' in each ? Math.max(clock - each.back, newest - 900) : clock + each.advance
+          newest = Math.max(newest, clock)
+          await subject.setClock(clock)
+        }
+      }
+      // Logs of one policy have a bound of their own; others may share theirs under a larger limit.
+      for (const by of POLICIES.filter(({ name }) => name === 'q' || name === 'z')) {
+        expect(model.busiest(charge('a', by).key, by.windowMicros)).toBeLessThanOrEqual(by.limit)
+      }
+    } finally {
+      await subject.close()
+    }
+  })
+  await fc.assert(property, { numRuns: runs })
+}

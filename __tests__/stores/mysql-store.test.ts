@@ -1,0 +1,23 @@
+import { describeServers } from '../servers/describe-servers.js'
+import { createTestDatabase, type TestDatabase } from '../servers/test-database.js'
+import { agreesWithModel } from './model-property.js'
+import { storeContract } from './store-contract.js'
+import { openMysql } from './subjects.js'
+
+describeServers('MysqlStore', (server) => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase(server.kind)
+  })
+  afterAll(() => database.drop())
+
+  describe('with several statements in a packet', () => storeContract(() => openMysql(database)))
+  describe('statement by statement', () =>
+    storeContract(() => openMysql(database, { multipleStatements: false })))
+
+  it(
+    'decides any schedule as the reference model does',
+    () => agreesWithModel(() => openMysql(database), 60),
+    120_000,
+  )
+})

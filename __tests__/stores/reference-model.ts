@@ -1,0 +1,105 @@
+import type { Hit, Policy } from '../../lib/stores/store.js'
+
+/** What the model says of one charge, in the words of a store's reading. */
+interface Expected {
+  denied: boolean
+  used: number
+  retryMicros: number
+}
+
+interface Log {
+  last: number
+  /** Admitted cost, each unit or group with its time (sliding); attempts by start of window (fixed). */
+  admitted: { ts: number; cost: number }[]
+  attempts: Map<number, number>
+}
+
+/**
+ * The oracle: a list of timestamps a key, and counting. Knows nothing of running totals, remembered windows,
+ * pruning or transactions, so that it cannot share a mistake with them.
+ */
+export class ReferenceModel {
+  readonly #logs = new Map<string, Log>()
+
+  decide(hits: readonly Hit[], now: number): Expected[][] {
+    // A batch is one instant: every key is decided at the clock, but never at or before its newest write.
+    const instants = new Map<string, number>()
+    const instant = (key: string): number => {
+      const known = instants.get(key) ?? Math.max(now, this.#log(key).last + 1)
+      instants.set(key, known)
+      return known
+    }
+    return hits.map(({ charges, cost }) => {
+      const used = charges.map(({ key, policy }) => this.#used(key, policy, instant(key)))
+      const denied = charges.map(({ policy }, i) => (used[i] as number) + cost > policy.limit)
+      const allowed = !denied.includes(true)
+      const keys = new Map(
+        charges.map((charge, i) => [charge.key, { ...charge, denied: denied[i] as boolean }]),
+      )
+      const expected = charges.map(({ key, policy }, i) => ({
+        denied: denied[i] as boolean,
+        retryMicros: denied[i] ? this.#retry(key, policy, cost, instant(key), now) : 0,
+      }))
+      for (const [key, charge] of keys) {
+        const log = this.#log(key)
+        const fixed = charge.policy.algorithm === 'fixed-window'
+        if (fixed && (allowed || charge.denied)) {
+          const start = startOf(charge.policy, instant(key))
+          log.attempts.set(start, (log.attempts.get(start) ?? 0) + cost)
+          log.last = instant(key)
+        }
+        if (!fixed && allowed) {
+          log.admitted.push({ ts: instant(key), cost })
+          log.last = instant(key)
+        }
+      }
+      return expected.map((each, i) => {
+        const { key, policy } = charges[i] as Hit['charges'][number]
+        return { ...each, used: this.#used(key, policy, instant(key)) }
+      })
+    })
+  }
+
+  reset(key: string): void {
+    this.#logs.delete(key)
+  }
+
+  /** The most cost that was ever admitted in any window that ends with an event. */
+  busiest(key: string, windowMicros: number): number {
+    const { admitted } = this.#log(key)
+    return Math.max(
+      0,
+      ...admitted.map(({ ts }) => sum(admitted.filter((e) => e.ts > ts - windowMicros && e.ts <= ts))),
+    )
+  }
+
+  #log(key: string): Log {
+    let log = this.#logs.get(key)
+    if (log === undefined) {
+      log = { last: 0, admitted: [], attempts: new Map() }
+      this.#logs.set(key, log)
+    }
+    return log
+  }
+
+  #used(key: string, policy: Policy, at: number): number {
+    const log = this.#log(key)
+    if (policy.algorithm === 'fixed-window') return log.attempts.get(startOf(policy, at)) ?? 0
+    return sum(log.admitted.filter(({ ts }) => ts > at - policy.windowMicros))
+  }
+
+  /** Tries out each moment at which an event leaves. */
+  #retry(key: string, policy: Policy, cost: number, at: number, now: number): number {
+    if (cost > policy.limit) return Number.POSITIVE_INFINITY
+    if (policy.algorithm === 'fixed-window') return startOf(policy, at) + policy.windowMicros - now
+    for (const { ts } of this.#log(key).admitted) {
+      const then = ts + policy.windowMicros
+      if (then > at && this.#used(key, policy, then) + cost <= policy.limit) return then - now
+    }
+    throw new Error('a denied hit can never pass')
+  }
+}
+
+const sum = (events: readonly { cost: number }[]): number =>
+  events.reduce((total, { cost }) => total + cost, 0)
+const startOf = ({ windowMicros }: Policy, at: number): number => at - (at % windowMicros)

@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { agreesWithModel } from './model-property.js'
+import { storeContract } from './store-contract.js'
+import type { Subject } from './subject.js'
+import { openSqliteFile } from './subjects.js'
+
+describe('SqliteStore', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rate-limit-'))
+  let files = 0
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  const open = (): Promise<Subject> => {
+    files += 1
+    return openSqliteFile(join(folder, `${files}.sqlite`))
+  }
+
+  storeContract(open)
+
+  it('decides any schedule as the reference model does', () => agreesWithModel(open, 150))
+})
