@@ -1,0 +1,94 @@
+import { Limiter, MysqlStore, SqliteStore } from '../../lib/index.js'
+import { type Denial, recordDenials } from './record-denials.js'
+
+/** Where a process counts, and what. */
+export interface Setting {
+  readonly store: { readonly uri: string } | { readonly filename: string }
+  readonly limit: number
+  readonly windowSeconds: number
+  readonly retainSeconds?: number
+  readonly timeoutMs?: number
+}
+
+/** One run: hits in turn on the keys `key first` to `key first+count−1`, beginning with any of them. */
+export interface Run {
+  readonly first: number
+  readonly count: number
+  readonly begin: number
+  /** Ends after so many hits, */
+  readonly hits: number
+  /** or after so many milliseconds, when given. */
+  readonly millis?: number
+  readonly callers: number
+}
+
+/** What one process saw. */
+export interface Outcome {
+  /** Admitted hits by key. */
+  readonly admitted: Record<string, number>
+  readonly denied: number
+  readonly degraded: string[]
+  readonly slowestMs: number
+  /** Every denial that the store, not the memory, decided. */
+  readonly denials: Denial[]
+}
+
+export type Message = { readonly ready: true } | { readonly outcome: Outcome }
+
+async function main(): Promise<void> {
+  const setting = JSON.parse(process.argv[2] as string) as Setting
+  const { limit, windowSeconds, retainSeconds = 0, timeoutMs = 20_000 } = setting
+  const inner =
+    'uri' in setting.store ? new MysqlStore({ uri: setting.store.uri }) : new SqliteStore(setting.store)
+  const denials: Denial[] = []
+  const store = recordDenials(inner, denials)
+  const limiter = new Limiter({ store, name: 'w', limit, windowSeconds, retainSeconds, timeoutMs })
+
+  async function run({
+    first,
+    count,
+    begin,
+    hits,
+    millis = Number.POSITIVE_INFINITY,
+    callers,
+  }: Run): Promise<Outcome> {
+    denials.length = 0
+    const admitted: Record<string, number> = {}
+    const degraded: string[] = []
+    let denied = 0
+    let slowestMs = 0
+    let made = 0
+    const end = performance.now() + millis
+    const caller = async (): Promise<void> => {
+      while (made < hits && performance.now() < end) {
+        const key = `key ${first + ((begin + made) % count)}`
+        made += 1
+        const sent = performance.now()
+        const decision = await limiter.hit(key)
+        slowestMs = Math.max(slowestMs, performance.now() - sent)
+        if (decision.outcome === 'allowed') admitted[key] = (admitted[key] ?? 0) + 1
+        else if (decision.outcome === 'denied') {
+          denied += 1
+          // One from memory takes no turn of the event loop: let I/O in, as a server would.
+          await new Promise(setImmediate)
+        } else degraded.push(decision.error.code)
+      }
+    }
+    await Promise.all(Array.from({ length: callers }, caller))
+    return { admitted, denied, degraded, slowestMs, denials: [...denials] }
+  }
+
+  process.on('message', async (message: Run | 'end') => {
+    if (message === 'end') {
+      await store.close()
+      process.disconnect()
+    } else {
+      process.send?.({ outcome: await run(message) } satisfies Message)
+    }
+  })
+  // Installed before the start, so that all processes begin at once.
+  await store.install()
+  process.send?.({ ready: true } satisfies Message)
+}
+
+void main()
