@@ -1,7 +1,8 @@
 import { storageKey } from '../../lib/limiter/storage-key.js'
 import type { Batch, Charge, Hit, Policy, Reading, Store, Verdict } from '../../lib/stores/store.js'
 
-const NEVER = new AbortController().signal
+/** A signal that never aborts; a new one each, as each batch has its own. */
+const never = (): AbortSignal => new AbortController().signal
 
 /** A policy for tests; only what matters to the test is named. */
 export function policy(
@@ -29,7 +30,7 @@ export const hitOn = (key: string, by: Policy, cost = 1): Hit => ({ charges: [ch
 
 /** Decides some hits in one batch. */
 export const decide = (store: Store, hits: Hit[], refusals: Batch['refusals'] = []): Promise<Verdict[]> =>
-  store.decide({ hits, refusals }, NEVER)
+  store.decide({ hits, refusals }, never())
 
 /** Decides one hit of one charge. */
 export async function hit(store: Store, key: string, by: Policy, cost = 1): Promise<Reading> {
@@ -51,6 +52,6 @@ export async function admitted(
 }
 
 export async function peek(store: Store, key: string, by: Policy): Promise<Reading> {
-  const [reading] = await store.peek([charge(key, by)], NEVER)
+  const [reading] = await store.peek([charge(key, by)], never())
   return reading as Reading
 }

@@ -46,13 +46,14 @@ export async function openSqliteFile(filename: string): Promise<Subject> {
  */
 export async function openMysql(
   database: TestDatabase,
-  options: { multipleStatements?: boolean } = {},
+  options: { multipleStatements?: boolean; setting?: string } = {},
 ): Promise<Subject> {
-  const { multipleStatements = true } = options
+  const { multipleStatements = true, setting } = options
   for (const table of ['rate_keys', 'rate_events', 'rate_limit_schema']) {
     await database.query(`DROP TABLE IF EXISTS ${table}`)
   }
   const pool: Pool = createPool({ uri: database.uri, connectionLimit: 1, multipleStatements })
+  if (setting !== undefined) await pool.query(setting)
   const store = new MysqlStore({ pool, sweepSeconds: false })
   const count = async (sql: string): Promise<number> => {
     const [row] = await database.query<RowDataPacket[]>(sql)

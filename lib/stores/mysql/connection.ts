@@ -23,7 +23,8 @@ const guarded = new WeakSet<DriverConnection>()
  */
 export class Connection {
   readonly #driver: DriverConnection
-  readonly #multipleStatements: boolean
+  /** Whether several statements travel in one packet. */
+  readonly multipleStatements: boolean
   #state: 'open' | 'released' | 'destroyed' = 'open'
   #rejectPending: ((error: unknown) => void) | null = null
 
@@ -33,12 +34,12 @@ export class Connection {
       guarded.add(driver)
       driver.on('error', () => {})
     }
-    this.#multipleStatements = driver.config?.multipleStatements === true
+    this.multipleStatements = driver.config?.multipleStatements === true
   }
 
   /** Sends the statements in one packet where the connection allows it, else one by one, and gives the result of each. */
   async run(statements: readonly string[]): Promise<Result[]> {
-    if (this.#multipleStatements && statements.length > 1) {
+    if (this.multipleStatements && statements.length > 1) {
       const results = await this.#query(statements.join(';\n'))
       return (results as unknown[]).map(resultOf)
     }

@@ -42,7 +42,7 @@ async function write(
   // answer OK although another node rolled them back, so there it travels alone.
   const ending = writes.length > 0 ? COMMIT : ROLLBACK
   let results: Result[]
-  if (ending === COMMIT && session.commitTravelsAlone) {
+  if (ending === COMMIT && (session.commitTravelsAlone || !connection.multipleStatements)) {
     results = await connection.run(statements)
     onCommit()
     await connection.run([COMMIT])
