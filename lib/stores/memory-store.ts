@@ -1,19 +1,8 @@
-import {
-  type Account,
-  type Demand,
-  demandsOf,
-  demandsOfPeek,
-  EMPTY_HEAD,
-  type Head,
-  instantOf,
-  type KeyWrite,
-  pruneIsDue,
-  type RetryLookup,
-  settle,
-  settlePeek,
-  type WindowStart,
-} from './ledger.js'
+import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from './account.js'
+import { type Demand, demandsOf, demandsOfPeek } from './demand.js'
 import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
+import { settle, settlePeek } from './settle.js'
+import type { KeyWrite, RetryLookup } from './settling-key.js'
 import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from './store.js'
 import { StoreError } from './store-error.js'
 import { Sweeper } from './sweeper.js'

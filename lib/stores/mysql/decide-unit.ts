@@ -1,4 +1,5 @@
-import { demandsOf, demandsOfPeek, type Settlement, settle, settlePeek } from '../ledger.js'
+import { demandsOf, demandsOfPeek } from '../demand.js'
+import { type Settlement, settle, settlePeek } from '../settle.js'
 import type { Batch, Charge, Reading, Verdict } from '../store.js'
 import { type Connection, integer, type Result } from './connection.js'
 import { readAccounts } from './read-accounts.js'

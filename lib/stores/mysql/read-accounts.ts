@@ -1,12 +1,5 @@
-import {
-  type Account,
-  type Demand,
-  EMPTY_HEAD,
-  type Head,
-  instantOf,
-  pruneIsDue,
-  type WindowStart,
-} from '../ledger.js'
+import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from '../account.js'
+import type { Demand } from '../demand.js'
 import { type Connection, integer, type Result, type Rows } from './connection.js'
 import { CLOCK, readHeads, readWindows, sortedLiterals, type WindowRead } from './statements.js'
 import type { WindowHints } from './window-hints.js'

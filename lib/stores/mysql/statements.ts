@@ -1,4 +1,4 @@
-import type { KeyWrite, RetryLookup } from '../ledger.js'
+import type { KeyWrite, RetryLookup } from '../settling-key.js'
 
 /*
  * Everything that is sent to MySQL and MariaDB while deciding. No text of a user ever becomes SQL: keys go as hex

@@ -1,24 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type Account,
-  type Demand,
-  demandsOf,
-  demandsOfPeek,
-  EMPTY_HEAD,
-  type Head,
-  instantOf,
-  type KeyWrite,
-  pruneIsDue,
-  type RetryLookup,
-  settle,
-  settlePeek,
-  type WindowStart,
-} from '../ledger.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
 import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { isBusy, sqliteError } from './classify-error.js'
+import { bytesOf, decideBatch, peekCharges } from './decide-batch.js'
 import { checkSchema, installSchema } from './install.js'
 import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
 import { prepareStatements, type Statements } from './statements.js'
@@ -98,26 +84,17 @@ export class SqliteStore implements Store {
   }
 
   async decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
-    const verdicts = await this.#transact(({ statements }) => {
-      const demands = demandsOf(batch)
-      const settlement = settle(batch, demands, this.#read(statements, demands.values()))
-      for (const write of settlement.writes) writeKey(statements, write)
-      for (const lookup of settlement.lookups) resolveLookup(statements, lookup)
-      return settlement.verdicts
-    }, signal)
+    // The clock is read under the lock: BEGIN IMMEDIATE has come before.
+    const verdicts = await this.#transact(
+      ({ statements }) => decideBatch(statements, batch, this.#now()),
+      signal,
+    )
     this.#sweeper.start()
     return verdicts
   }
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
-    return this.#transact(({ statements }) => {
-      const { readings, lookups } = settlePeek(
-        charges,
-        this.#read(statements, demandsOfPeek(charges).values()),
-      )
-      for (const lookup of lookups) resolveLookup(statements, lookup)
-      return readings
-    }, signal)
+    return this.#transact(({ statements }) => peekCharges(statements, charges, this.#now()), signal)
   }
 
   async reset(keys: readonly string[]): Promise<void> {
@@ -231,45 +208,6 @@ export class SqliteStore implements Store {
   #now(): number {
     return Math.round(this.#clock() * 1000)
   }
-
-  #read(statements: Statements, demands: Iterable<Demand>): Map<string, Account> {
-    // Read after BEGIN IMMEDIATE, that is, under the lock.
-    const now = this.#now()
-    const accounts = new Map<string, Account>()
-    for (const { key, policies, span } of demands) {
-      const rkey = bytesOf(key)
-      const head = (statements.head.get(rkey) as Head | undefined) ?? EMPTY_HEAD
-      const at = instantOf(head, now)
-      const windows = new Map<number, WindowStart>()
-      for (const { algorithm, windowMicros } of policies) {
-        if (algorithm === 'fixed-window') continue
-        const cutoff = at - windowMicros
-        const remembered = head.memoWindow >= windowMicros && head.memoFirst > cutoff
-        const start = remembered
-          ? { first: head.memoFirst, base: head.memoBase }
-          : (statements.firstEvent.get(rkey, cutoff) as WindowStart | undefined)
-        windows.set(windowMicros, start ?? { first: 0, base: 0 })
-      }
-      const keep = Math.max(head.span, span)
-      accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0 })
-    }
-    return accounts
-  }
-}
-
-const bytesOf = (key: string): Uint8Array => Buffer.from(key, 'utf8')
-
-function writeKey(statements: Statements, { key, head, expiresAt, event, prune }: KeyWrite): void {
-  const rkey = bytesOf(key)
-  const { total, last, span, pruned, memoWindow, memoFirst, memoBase } = head
-  if (event) statements.insertEvent.run(rkey, event.ts, event.hits, event.total)
-  statements.writeHead.run(rkey, total, last, span, pruned, memoWindow, memoFirst, memoBase, expiresAt)
-  if (prune) statements.pruneEvents.run(rkey, prune.after, prune.upTo)
-}
-
-function resolveLookup(statements: Statements, { key, after, total, resolve }: RetryLookup): void {
-  const event = statements.reachedAt.get(bytesOf(key), after, total) as { ts: number } | undefined
-  if (event) resolve(event.ts)
 }
 
 function rollBack(database: SqliteDatabase): void {

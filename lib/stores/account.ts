@@ -1,0 +1,64 @@
+/**
+ * What a store keeps of one key beside its events. Times are microseconds since the epoch.
+ *
+ * `total` only ever grows, and every event carries the total up to and including itself. So the cost inside a
+ * window is a subtraction, `total − (total before the window's first event)`, however many events lie between.
+ */
+export interface Head {
+  /** Sum of all cost ever counted for the key. */
+  total: number
+  /** Time of the newest write. No decision is ever placed before it, so a clock that steps back reopens nothing. */
+  last: number
+  /** How long events must be kept: the the longest `keepMicros` that any policy has asked of this key. */
+  span: number
+  /** Events up to here are deleted. Deleting starts after it, so as not to walk rows that are marked but not purged. */
+  pruned: number
+  /** The window, in microseconds, that `memoFirst` and `memoBase` were read for; 0 when they hold nothing. */
+  memoWindow: number
+  /** Sliding: time of the window's first event when last looked up. Fixed: start of the current window. */
+  memoFirst: number
+  /** The running total just before that first event, or at the start of the fixed window. */
+  memoBase: number
+}
+
+/** The first event inside a window; `first` is 0 when the window is empty. */
+export interface WindowStart {
+  first: number
+  /** The running total just before that event. */
+  base: number
+}
+
+/** A key under its lock: what was read of it, at one instant. */
+export interface Account {
+  readonly head: Readonly<Head>
+  /** The store's clock, read after the lock was taken. */
+  readonly now: number
+  /** By window length in microseconds; one for each sliding policy that asks. */
+  readonly windows: ReadonlyMap<number, WindowStart>
+  /** Events up to here may be deleted in this unit; 0 when none are due. */
+  readonly pruneTo: number
+}
+
+/** A key that was never used. */
+export const EMPTY_HEAD: Readonly<Head> = {
+  total: 0,
+  last: 0,
+  span: 0,
+  pruned: 0,
+  memoWindow: 0,
+  memoFirst: 0,
+  memoBase: 0,
+}
+
+/** The instant at which a key is decided: never before, and never equal to, its newest write. */
+export function instantOf(head: Readonly<Head>, now: number): number {
+  return now > head.last ? now : head.last + 1
+}
+
+/**
+ * Whether events older than `span` are worth deleting: at most eight times a span, so that a key at its limit does
+ * not pay a DELETE with every hit. The table then holds at most an eighth more than it must.
+ */
+export function pruneIsDue(head: Readonly<Head>, at: number, span: number): boolean {
+  return head.last > 0 && at - span - head.pruned >= span / 8
+}

@@ -1,0 +1,77 @@
+import type { Account } from './account.js'
+import type { Demand } from './demand.js'
+import { type KeyWrite, type RetryLookup, SettlingKey } from './settling-key.js'
+import type { Batch, Charge, Reading, Verdict } from './store.js'
+
+/** Everything that follows from a batch, for the store to write, and to answer when that is committed. */
+export interface Settlement {
+  readonly verdicts: Verdict[]
+  readonly writes: KeyWrite[]
+  readonly lookups: RetryLookup[]
+}
+
+/**
+ * Decides a batch over keys that are locked and read: pure arithmetic, the same for every store, so that exactness
+ * is proved once. Hits are taken in order, each all or nothing.
+ */
+export function settle(
+  batch: Batch,
+  demands: ReadonlyMap<string, Demand>,
+  accounts: ReadonlyMap<string, Account>,
+): Settlement {
+  const entries = new Map<string, SettlingKey>()
+  for (const [key, demand] of demands) {
+    const account = accounts.get(key)
+    if (account === undefined) throw new Error('a key of the batch was not read')
+    entries.set(key, new SettlingKey(account, demand))
+  }
+  const entryOf = (key: string): SettlingKey => entries.get(key) as SettlingKey
+
+  for (const { key, policy, attempts, windowStart } of batch.refusals) {
+    entryOf(key).countRefusal(policy, attempts, windowStart)
+  }
+
+  const lookups: RetryLookup[] = []
+  const verdicts = batch.hits.map(({ charges, cost }): Verdict => {
+    const denied = charges.map(({ key, policy }) => entryOf(key).used(policy) + cost > policy.limit)
+    const allowed = !denied.includes(true)
+
+    // A key named by two charges of one hit (one log, two windows) is charged once.
+    const charged = new Set<string>()
+    charges.forEach(({ key, policy }, i) => {
+      const counts = allowed || (denied[i] && policy.algorithm === 'fixed-window')
+      if (!counts || charged.has(key)) return
+      charged.add(key)
+      const entry = entryOf(key)
+      entry.added += cost
+      if (allowed && (policy.algorithm === 'sliding-window' || policy.audit)) entry.logged += cost
+    })
+
+    const readings = charges.map(({ key, policy }, i) =>
+      entryOf(key).judge(key, policy, cost, denied[i] === true, lookups),
+    )
+    return { allowed, readings }
+  })
+
+  const writes: KeyWrite[] = []
+  for (const [key, entry] of entries) {
+    const write = entry.write(key)
+    if (write !== null) writes.push(write)
+  }
+  return { verdicts, writes, lookups }
+}
+
+/** The state of the charges as read, nothing counted: each judged as a hit of cost 1 would be. */
+export function settlePeek(
+  charges: readonly Charge[],
+  accounts: ReadonlyMap<string, Account>,
+): Pick<Settlement, 'lookups'> & { readings: Reading[] } {
+  const lookups: RetryLookup[] = []
+  const readings = charges.map(({ key, policy }) => {
+    const account = accounts.get(key)
+    if (account === undefined) throw new Error('a key was not read')
+    const entry = new SettlingKey(account, { key, policies: [policy], span: 0 })
+    return entry.judge(key, policy, 1, entry.used(policy) + 1 > policy.limit, lookups)
+  })
+  return { readings, lookups }
+}

@@ -1,0 +1,153 @@
+import { type Account, type Head, instantOf, type WindowStart } from './account.js'
+import type { Demand } from './demand.js'
+import type { Policy, Reading } from './store.js'
+
+/** What must be written for one key, all in the same transaction. */
+export interface KeyWrite {
+  readonly key: string
+  readonly head: Head
+  /** When the whole key may be swept. Moves in steps of a quarter span, to spare its index. */
+  readonly expiresAt: number
+  readonly event: { readonly ts: number; readonly hits: number; readonly total: number } | null
+  /** Delete events with `after < ts <= upTo`. */
+  readonly prune: { readonly after: number; readonly upTo: number } | null
+}
+
+/** A denial whose waiting time needs one more read: when the event that reaches `total` leaves the window. */
+export interface RetryLookup {
+  readonly key: string
+  /** Only events later than this are inside the window. */
+  readonly after: number
+  readonly total: number
+  /** Tells the reading when that event happened. */
+  readonly resolve: (ts: number) => void
+}
+
+/** One key while a batch is being settled: what was read, plus what the batch has added so far. */
+export class SettlingKey {
+  readonly #account: Account
+  readonly #demand: Demand
+  readonly at: number
+  /** Cost admitted by this batch (sliding), or attempts counted by it (fixed). */
+  added = 0
+  /** Cost admitted by this batch that goes to the event log. */
+  logged = 0
+
+  constructor(account: Account, demand: Demand) {
+    this.#account = account
+    this.#demand = demand
+    this.at = instantOf(account.head, account.now)
+  }
+
+  /** Fixed windows begin at multiples of their length since the epoch. */
+  #fixedStart(policy: Policy): number {
+    return this.at - (this.at % policy.windowMicros)
+  }
+
+  #sliding(policy: Policy): WindowStart {
+    const window = this.#account.windows.get(policy.windowMicros)
+    if (window === undefined) throw new Error(`window of ${policy.windowMicros} µs was not read`)
+    return window
+  }
+
+  /** Cost inside the policy's window before this batch. */
+  #before(policy: Policy): number {
+    const { head } = this.#account
+    if (policy.algorithm === 'fixed-window') {
+      return head.memoFirst === this.#fixedStart(policy) ? head.total - head.memoBase : 0
+    }
+    const { first, base } = this.#sliding(policy)
+    if (first === 0) return 0
+    // Events older than their head: somebody deleted the head by hand. Then all that the new head counted is inside.
+    return base <= head.total ? head.total - base : head.total
+  }
+
+  used(policy: Policy): number {
+    return this.#before(policy) + this.added
+  }
+
+  read(policy: Policy, denied: boolean): Reading {
+    const { now } = this.#account
+    const used = this.used(policy)
+    if (policy.algorithm === 'fixed-window') {
+      const windowStart = this.#fixedStart(policy)
+      const untilEnd = windowStart + policy.windowMicros - now
+      return {
+        denied,
+        used,
+        retryMicros: denied ? untilEnd : 0,
+        resetMicros: untilEnd,
+        at: this.at,
+        windowStart,
+      }
+    }
+    const first = this.#sliding(policy).first || (used > 0 ? this.at : 0)
+    const resetMicros = first === 0 ? 0 : first + policy.windowMicros - now
+    return { denied, used, retryMicros: denied ? resetMicros : 0, resetMicros, at: this.at, windowStart: 0 }
+  }
+
+  /**
+   * The reading of one charge. How long a denial lasts is mostly known already: the window's first event frees the
+   * first unit, and this batch's own event is the newest of all. Else it is left to a lookup.
+   */
+  judge(key: string, policy: Policy, cost: number, denied: boolean, lookups: RetryLookup[]): Reading {
+    const reading = this.read(policy, denied)
+    if (!denied) return reading
+    if (cost > policy.limit) {
+      reading.retryMicros = Number.POSITIVE_INFINITY
+      return reading
+    }
+    if (policy.algorithm === 'fixed-window') return reading
+    const excess = reading.used + cost - policy.limit
+    const resolve = (ts: number): void => {
+      reading.retryMicros = ts + policy.windowMicros - this.#account.now
+    }
+    if (excess > this.#before(policy)) resolve(this.at)
+    else if (excess > 1) {
+      const total = this.#sliding(policy).base + excess
+      lookups.push({ key, after: this.at - policy.windowMicros, total, resolve })
+    }
+    return reading
+  }
+
+  countRefusal(policy: Policy, attempts: number, windowStart: number): void {
+    if (windowStart === this.#fixedStart(policy)) this.added += attempts
+  }
+
+  write(key: string): KeyWrite | null {
+    if (this.added === 0) return null
+    const { head, pruneTo } = this.#account
+    const { policies } = this.#demand
+    const span = Math.max(head.span, this.#demand.span)
+    const total = head.total + this.added
+    const policy = policies.reduce((a, b) => (b.windowMicros > a.windowMicros ? b : a))
+    const memo = this.#memo(policy)
+    const step = Math.max(1, Math.floor(span / 4))
+    return {
+      key,
+      head: {
+        total,
+        last: this.at,
+        span,
+        // A key's first event has nothing before it that could be due.
+        pruned: head.last === 0 ? this.at - 1 : Math.max(pruneTo, head.pruned),
+        memoWindow: policy.windowMicros,
+        memoFirst: memo.first,
+        memoBase: memo.base,
+      },
+      expiresAt: Math.ceil((this.at + span) / step) * step,
+      event: this.logged > 0 ? { ts: this.at, hits: this.logged, total } : null,
+      prune: pruneTo > 0 ? { after: head.pruned, upTo: pruneTo } : null,
+    }
+  }
+
+  #memo(policy: Policy): WindowStart {
+    const { head } = this.#account
+    if (policy.algorithm === 'fixed-window') {
+      const first = this.#fixedStart(policy)
+      return { first, base: head.memoFirst === first ? head.memoBase : head.total }
+    }
+    const window = this.#sliding(policy)
+    return window.first === 0 ? { first: this.at, base: head.total } : window
+  }
+}

@@ -1,0 +1,65 @@
+import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from '../account.js'
+import { type Demand, demandsOf, demandsOfPeek } from '../demand.js'
+import { settle, settlePeek } from '../settle.js'
+import type { KeyWrite, RetryLookup } from '../settling-key.js'
+import type { Batch, Charge, Reading, Verdict } from '../store.js'
+import type { Statements } from './statements.js'
+
+/** Decides one batch. The caller holds the write lock, and read `now`, in microseconds, under it. */
+export function decideBatch(statements: Statements, batch: Batch, now: number): Verdict[] {
+  const demands = demandsOf(batch)
+  const { verdicts, writes, lookups } = settle(
+    batch,
+    demands,
+    readAccounts(statements, demands.values(), now),
+  )
+  for (const write of writes) writeKey(statements, write)
+  for (const lookup of lookups) resolveLookup(statements, lookup)
+  return verdicts
+}
+
+/** Reads the state of the charges, in the caller's transaction. */
+export function peekCharges(statements: Statements, charges: readonly Charge[], now: number): Reading[] {
+  const accounts = readAccounts(statements, demandsOfPeek(charges).values(), now)
+  const { readings, lookups } = settlePeek(charges, accounts)
+  for (const lookup of lookups) resolveLookup(statements, lookup)
+  return readings
+}
+
+function readAccounts(statements: Statements, demands: Iterable<Demand>, now: number): Map<string, Account> {
+  const accounts = new Map<string, Account>()
+  for (const { key, policies, span } of demands) {
+    const rkey = bytesOf(key)
+    const head = (statements.head.get(rkey) as Head | undefined) ?? EMPTY_HEAD
+    const at = instantOf(head, now)
+    const windows = new Map<number, WindowStart>()
+    for (const { algorithm, windowMicros } of policies) {
+      if (algorithm === 'fixed-window') continue
+      const cutoff = at - windowMicros
+      const remembered = head.memoWindow >= windowMicros && head.memoFirst > cutoff
+      const start = remembered
+        ? { first: head.memoFirst, base: head.memoBase }
+        : (statements.firstEvent.get(rkey, cutoff) as WindowStart | undefined)
+      windows.set(windowMicros, start ?? { first: 0, base: 0 })
+    }
+    const keep = Math.max(head.span, span)
+    accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0 })
+  }
+  return accounts
+}
+
+/** Keys are bytes, as in MySQL, so that both behave alike. */
+export const bytesOf = (key: string): Uint8Array => Buffer.from(key, 'utf8')
+
+function writeKey(statements: Statements, { key, head, expiresAt, event, prune }: KeyWrite): void {
+  const rkey = bytesOf(key)
+  const { total, last, span, pruned, memoWindow, memoFirst, memoBase } = head
+  if (event) statements.insertEvent.run(rkey, event.ts, event.hits, event.total)
+  statements.writeHead.run(rkey, total, last, span, pruned, memoWindow, memoFirst, memoBase, expiresAt)
+  if (prune) statements.pruneEvents.run(rkey, prune.after, prune.upTo)
+}
+
+function resolveLookup(statements: Statements, { key, after, total, resolve }: RetryLookup): void {
+  const event = statements.reachedAt.get(bytesOf(key), after, total) as { ts: number } | undefined
+  if (event) resolve(event.ts)
+}
