@@ -11,4 +11,5 @@ module.exports = {
   globalSetup: '<rootDir>/__tests__/servers/global-setup.ts',
   globalTeardown: '<rootDir>/__tests__/servers/global-teardown.ts',
   testTimeout: 30_000,
+  reporters: ['default', '<rootDir>/__tests__/plain-summary-reporter.cjs'],
 }

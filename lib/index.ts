@@ -1,4 +1,6 @@
+export { addressKey } from './http/address-key.js'
 export type { DenialHandler, KeyFunction, RateLimitOptions } from './http/options.js'
+export { denialProblem } from './http/problem.js'
 export { type RateLimitMiddleware, rateLimit } from './http/rate-limit.js'
 export {
   type LimiterStatus,

@@ -8,9 +8,9 @@ export interface Guard {
   release(): Promise<void>
 }
 
-// Reads process ids until its standard input ends, which the kernel sees to when the parent dies. It does not wait for the
-// death of what it kills: where no init process reaps orphans, signal 0 finds them for ever. Instead it repeats the cleanup,
-// which fails when a process still writes into the folder.
+// Reads process ids until its standard input ends, which the kernel sees to when the parent dies. It does not
+// wait for the death of what it kills: where no init process reaps orphans, signal 0 finds them for ever.
+// Instead it repeats the cleanup, which fails when a process still writes into the folder.
 const script = `
 pid=
 while read -r line; do pid=$line; done
@@ -19,8 +19,9 @@ tries=0
 until "$@" || [ "$tries" -ge 50 ]; do sleep 0.1; tries=$((tries + 1)); done`
 
 /**
- * Starts a small shell which outlives this process just long enough to run `cleanup`, a command and its arguments. A
- * handler of `exit` or of signals could not do this: none of them runs after `kill -9`, nor when jest itself is aborted.
+ * Starts a small shell which outlives this process just long enough to run `cleanup`, a command and its
+ * arguments. A handler of `exit` or of signals could not do this: none of them runs after `kill -9`, nor when
+ * jest itself is aborted.
  *
  * @example
  * const guard = createGuard(['rm', '-rf', '--', folder])

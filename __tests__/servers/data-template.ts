@@ -8,8 +8,8 @@ import type { ServerProgram } from './server-program.js'
 import { userFlags } from './user-flags.js'
 
 /**
- * A data folder as it is right after installation, with `root` and no password. It is kept in the cache and copied for each
- * server, because making one takes MySQL 3.4 s and MariaDB 1.8 s, while a copy takes 0.1 s.
+ * A data folder as it is right after installation, with `root` and no password. It is kept in the cache and
+ * copied for each server, because making one takes MySQL 3.4 s and MariaDB 1.8 s, while a copy takes 0.1 s.
  */
 export async function dataTemplate(program: ServerProgram): Promise<string> {
   const folder = join(cacheFolder(), `${program.cacheName}.data`)
@@ -29,8 +29,10 @@ export async function dataTemplate(program: ServerProgram): Promise<string> {
   return folder
 }
 
-/** What `mariadb-install-db` feeds to the server, less the help texts. Not the script itself: it runs the program directly,
-    without the loader. A statement ends with its line. */
+/**
+ * What `mariadb-install-db` feeds to the server, less the help texts. Not the script itself: it runs the
+ * program directly, without the loader. A statement ends with its line.
+ */
 async function systemTables(shareFolder: string): Promise<string> {
   const scripts = ['system_tables', 'performance_tables', 'system_tables_data']
   const files = [

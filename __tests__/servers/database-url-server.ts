@@ -2,8 +2,9 @@ import type { Server } from './server.js'
 import { askVersion } from './wait-until-ready.js'
 
 /**
- * The server that DATABASE_URL names, which is used as it is and never stopped; `undefined` when the variable is not set
- * or is the address of another sort of database. Rejects when the server does not answer: who named it wants it used.
+ * The server that DATABASE_URL names, which is used as it is and never stopped; `undefined` when the variable
+ * is not set or is the address of another sort of database. Rejects when the server does not answer: who
+ * named it wants it used.
  */
 export async function databaseUrlServer(): Promise<Server | undefined> {
   const address = process.env.DATABASE_URL

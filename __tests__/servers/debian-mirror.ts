@@ -17,20 +17,27 @@ export async function debianMirror(): Promise<DebianMirror> {
   if (!/^ID="?debian"?$/m.test(system)) throw new Error('Debian packages: this machine does not run Debian')
   const entries = (await aptEntries()).filter(isDebianArchive)
   const entry = entries.find(({ signedBy }) => signedBy) ?? entries[0]
-  const uri = entry?.uris[0]
+  const uri = entry?.uris.find(isOnline)
   const keyring = entry?.signedBy ?? keyrings.find((file) => existsSync(file))
   if (!uri || !keyring)
     throw new Error("Debian packages: apt's sources name no mirror, or its keys are missing")
   return { uri, keyring }
 }
 
-/** Rules out `bookworm-security`, which is another archive, discs, and third parties that also call a suite `bookworm`. */
+/**
+ * Rules out `bookworm-security`, which is another archive, discs, and third parties that also call a suite
+ * `bookworm`.
+ */
 function isDebianArchive({ types, uris, suites, components, signedBy }: AptEntry): boolean {
   return (
     types.includes('deb') &&
     components.includes('main') &&
     suites.some((suite) => /^[a-z]+$/.test(suite)) &&
-    uris.some((uri) => !uri.startsWith('cdrom:')) &&
+    uris.some(isOnline) &&
     (signedBy === undefined || /^\/\S*debian-archive[^\s/]*$/.test(signedBy))
   )
+}
+
+function isOnline(uri: string): boolean {
+  return !uri.startsWith('cdrom:')
 }

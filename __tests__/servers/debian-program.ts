@@ -22,7 +22,8 @@ const releases = {
 
 /**
  * A server from Debian's packages, unpacked into the cache. `extraPackages` come into the same root folder:
- * `debianProgram('mariadb', ['galera-4'])` has the library `usr/lib/galera/libgalera_smm.so` below `program.root`.
+ * `debianProgram('mariadb', ['galera-4'])` has the library `usr/lib/galera/libgalera_smm.so` below
+ * `program.root`.
  */
 export async function debianProgram(
   kind: ServerKind,
@@ -48,8 +49,10 @@ export async function debianProgram(
   }
 }
 
-/** Libraries lie in `lib/<architecture>` or, since Debian merged the two, all in `usr/lib/<architecture>`. The links to the
-    loader from `lib64` are absolute: they lead to the machine's own. */
+/**
+ * Libraries lie in `lib/<architecture>` or, since Debian merged the two, all in `usr/lib/<architecture>`. The
+ * links to the loader from `lib64` are absolute: they lead to the machine's own.
+ */
 async function findLoader(root: string): Promise<{ loader: string; libraries: string[] }> {
   let loader: string | undefined
   const libraries: string[] = []

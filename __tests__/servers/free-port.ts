@@ -4,9 +4,9 @@ import { createServer } from 'node:net'
 const given = new Set<number>()
 
 /**
- * A port on 127.0.0.1 on which nothing listens. It lies below the range from which systems take the ports of outgoing
- * connections (32768 and up), so that none of those can occupy it while a server restarts, and a client which retries
- * cannot connect to itself (TCP allows that when both ends draw the same number).
+ * A port on 127.0.0.1 on which nothing listens. It lies below the range from which systems take the ports of
+ * outgoing connections (32768 and up), so that none of those can occupy it while a server restarts, and a
+ * client which retries cannot connect to itself (TCP allows that when both ends draw the same number).
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -8,8 +8,9 @@ import { serverVariable } from './test-servers.js'
 import { wantedServers } from './wanted-servers.js'
 
 /**
- * Starts the servers side by side and tells the test workers of them through the environment. A server that cannot be had
- * is skipped, which the last line of the run says, unless RATE_LIMIT_TEST_SERVERS asked for it by name.
+ * Starts the servers side by side and tells the test workers of them through the environment. A server that
+ * cannot be had is skipped, which the last line of the run says, unless RATE_LIMIT_TEST_SERVERS asked for it
+ * by name.
  */
 export default async function globalSetup(): Promise<void> {
   const wanted = wantedServers()

@@ -7,9 +7,9 @@ const underWay = new Map<string, Promise<void>>()
 const hour = 3_600_000
 
 /**
- * Makes `folder` once and for all: `fill` gets an empty folder beside it, which is renamed when it is complete. Hence a
- * folder that exists is complete, an interrupted run leaves nothing that could be mistaken for one, and of two processes
- * which prepare the same folder the slower one drops its copy.
+ * Makes `folder` once and for all: `fill` gets an empty folder beside it, which is renamed when it is
+ * complete. Hence a folder that exists is complete, an interrupted run leaves nothing that could be mistaken
+ * for one, and of two processes which prepare the same folder the slower one drops its copy.
  */
 export function prepareFolder(
   folder: string,
@@ -39,8 +39,11 @@ async function prepare(
   }
 }
 
-/** The guard removes a partial folder, unless the power failed or the whole container was killed. Age, not the id of a
-    process, tells those apart from work of others: a cache may be shared by containers, each with its own numbers. */
+/**
+ * The guard removes a partial folder, unless the power failed or the whole container was killed. Age, not the
+ * id of a process, tells those apart from work of others: a cache may be shared by containers, each with its
+ * own numbers.
+ */
 async function removeAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(dirname(folder))) {
     if (!name.startsWith(`${basename(folder)}.partial-`)) continue

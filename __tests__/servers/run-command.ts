@@ -10,7 +10,10 @@ export interface CommandOptions {
   readonly guard?: Guard
 }
 
-/** Runs a command to its end and returns its standard output. Rejects with the end of its output when it fails. */
+/**
+ * Runs a command to its end and returns its standard output. Rejects with the end of its output when it
+ * fails.
+ */
 export async function runCommand(
   command: readonly string[],
   { input = '', guard }: CommandOptions = {},

@@ -57,9 +57,9 @@ export class ServerProcess {
     const { folder, guard, startTimeout } = this.#place
     const [command = '', ...args] = [...this.#program.command, ...this.#flags(), ...flags]
     const log = await open(join(folder, 'error.log'), 'a')
-    // `detached` gives it a process group, for the guard to kill, and keeps a Ctrl-C in the terminal away from it.
+    // `detached` gives it a process group, for the guard to kill, and keeps a Ctrl-C in the terminal away
+    // from it.
     const child = spawn(command, args, { cwd: folder, detached: true, stdio: ['ignore', log.fd, log.fd] })
-    await log.close()
     let end: string | undefined
     this.#child = child
     this.#exited = new Promise((resolve) => {
@@ -73,6 +73,7 @@ export class ServerProcess {
     })
     guard.watch(child.pid)
     child.unref() // a script that forgets to stop its server can still end, and the guard then stops it
+    await log.close() // only now: the process may end meanwhile, which someone must already listen for
     try {
       // By the socket, which cannot belong to another server that took the same port at the same moment.
       return await waitUntilReady(

@@ -5,7 +5,10 @@ export interface ServerProgram {
   readonly kind: ServerKind
   /** How it was obtained, for people. */
   readonly source: string
-  /** What to run, before the options: the program, or the loader with the libraries it shall use and the program. */
+  /**
+   * What to run, before the options: the program, or the loader with the libraries it shall use and the
+   * program.
+   */
   readonly command: readonly string[]
   /** Options by which a program outside its usual place finds its own files. */
   readonly flags: readonly string[]

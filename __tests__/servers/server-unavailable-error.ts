@@ -1,6 +1,8 @@
 import type { ServerKind } from './server.js'
 
-/** No server of a kind can be had on this machine. The message says why, for each way, and what one can do. */
+/**
+ * No server of a kind can be had on this machine. The message says why, for each way, and what one can do.
+ */
 export class ServerUnavailableError extends Error {
   readonly code = 'ERR_SERVER_UNAVAILABLE'
   readonly kind: ServerKind

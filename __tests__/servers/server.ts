@@ -1,4 +1,6 @@
-/** The two families of database servers that the tests run against. SQLite is embedded and needs no server. */
+/**
+ * The two families of database servers that the tests run against. SQLite is embedded and needs no server.
+ */
 export type ServerKind = 'mysql' | 'mariadb'
 
 /** Every {@link ServerKind}, in the order in which they are printed. */
@@ -15,16 +17,23 @@ export interface ServerInfo {
 
 /** A server which accepts queries. */
 export interface Server extends ServerInfo {
-  /** How it was obtained, for people: `/usr/sbin/mysqld`, `Debian sid`, `Docker mysql:9.7`, `DATABASE_URL`. */
+  /**
+   * How it was obtained, for people: `/usr/sbin/mysqld`, `Debian sid`, `Docker mysql:9.7`, `DATABASE_URL`.
+   */
   readonly source: string
-  /** Ends the server and removes what it wrote. Calling it again is harmless. Never touches a server of the user. */
+  /**
+   * Ends the server and removes what it wrote. Calling it again is harmless. Never touches a server of the
+   * user.
+   */
   stop(): Promise<void>
 }
 
 /** A server that was started here, and which tests may therefore break. */
 export interface PrivateServer extends Server {
   readonly port: number
-  /** Process id; it changes with {@link restart}. A container on another machine or in a VM has its id there. */
+  /**
+   * Process id; it changes with {@link restart}. A container on another machine or in a VM has its id there.
+   */
   readonly pid: number
   /** The folder with the data; `undefined` inside a container. */
   readonly dataFolder: string | undefined

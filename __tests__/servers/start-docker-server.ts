@@ -5,7 +5,10 @@ import { runCommand } from './run-command.js'
 import type { PrivateServer, ServerKind, StartOptions } from './server.js'
 import { waitUntilReady } from './wait-until-ready.js'
 
-/** Runs the image of a server in a container, on a port of 127.0.0.1, until it is stopped or this process ends. */
+/**
+ * Runs the image of a server in a container, on a port of 127.0.0.1, until it is stopped or this process
+ * ends.
+ */
 export async function startDockerServer(
   kind: ServerKind,
   image: string,
@@ -15,7 +18,7 @@ export async function startDockerServer(
   const port = wantedPort ?? (await freePort())
   const uri = `mysql://root@127.0.0.1:${port}/`
   const name = `rate-limit-test-${kind}-${randomUUID().slice(0, 8)}`
-  // `-v` removes the anonymous volume with the data as well.
+  // `--volumes`: the image keeps its data in an anonymous volume, which would stay otherwise.
   const guard = createGuard(['docker', 'rm', '--force', '--volumes', name])
   const docker = (...args: string[]): Promise<string> => runCommand(['docker', ...args])
   const inspect = async (field: string): Promise<string> =>

@@ -10,8 +10,8 @@ import { ServerProcess } from './server-process.js'
 import type { ServerProgram } from './server-program.js'
 
 /**
- * Runs a server program on 127.0.0.1, with a data folder and a port of its own, until it is stopped or this process ends.
- * Durability is left as the server has it by default; `root` has no password.
+ * Runs a server program on 127.0.0.1, with a data folder and a port of its own, until it is stopped or this
+ * process ends. Durability is left as the server has it by default; `root` has no password.
  *
  * @example
  * const server = await startProcessServer(await debianProgram('mariadb'), { flags: ['--log-bin'] })
@@ -22,7 +22,8 @@ export async function startProcessServer(
 ): Promise<PrivateServer> {
   const template = await dataTemplate(program)
   const port = wantedPort ?? (await freePort())
-  // A short name: the path of a Unix socket may have 107 bytes, and macOS spends half of them on its temporary folder.
+  // A short name: the path of a Unix socket may have 107 bytes, and macOS spends half of them on its
+  // temporary folder.
   const folder = await mkdtemp(join(tmpdir(), `${program.kind}-`))
   const guard = createGuard(['rm', '-rf', '--', folder])
   const process = new ServerProcess(program, { folder, port, guard, startTimeout })

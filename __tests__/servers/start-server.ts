@@ -9,9 +9,10 @@ import { startDockerServer } from './start-docker-server.js'
 import { startProcessServer } from './start-process-server.js'
 
 /**
- * Starts a private server: from the program installed on this machine, else from Debian's packages, else in Docker.
- * Rejects with a {@link ServerUnavailableError} when none of these can be had, and with a plain `Error` that holds the end
- * of the server's log when it was had and did not start, for instance because of wrong `flags`.
+ * Starts a private server: from the program installed on this machine, else from Debian's packages, else in
+ * Docker. Rejects with a {@link ServerUnavailableError} when none of these can be had, and with a plain
+ * `Error` that holds the end of the server's log when it was had and did not start, for instance because of
+ * wrong `flags`.
  *
  * @example
  * const server = await startServer('mysql', { flags: ['--binlog-format=STATEMENT'] })
@@ -30,8 +31,10 @@ export async function startServer(kind: ServerKind, options: StartOptions = {}):
   throw new ServerUnavailableError(kind, reasons)
 }
 
-/** A program counts only once it has made a data folder: an installed one may be confined (AppArmor does it to Ubuntu's
-    MySQL) to the folders of the system, and then the next way is worth trying. */
+/**
+ * A program counts only once it has made a data folder: an installed one may be confined (AppArmor does it to
+ * Ubuntu's MySQL) to the folders of the system, and then the next way is worth trying.
+ */
 async function usable(
   find: (kind: ServerKind) => Promise<ServerProgram>,
   kind: ServerKind,

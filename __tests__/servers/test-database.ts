@@ -13,12 +13,15 @@ export interface TestDatabase {
   query<Result extends QueryResult = RowDataPacket[]>(sql: string, values?: unknown[]): Promise<Result>
   /** Removes the database and closes the connections of {@link query}. */
   drop(): Promise<void>
-  /** Closes the connections only: keeps the database, for a look at it after a failure on a server that stays. */
+  /**
+   * Closes the connections only: keeps the database, for a look at it after a failure on a server that stays.
+   */
   close(): Promise<void>
 }
 
 /**
- * Creates an empty database with a unique name on a server of this run, or on one that the test started itself.
+ * Creates an empty database with a unique name on a server of this run, or on one that the test started
+ * itself.
  *
  * @example
  * const database = await createTestDatabase('mysql')

@@ -12,8 +12,8 @@ export function testServer(kind: ServerKind): ServerInfo | undefined {
 }
 
 /**
- * The servers of this run, which jest's global setup started. The list may be empty, which `describe.each` refuses: see
- * `describeServers`.
+ * The servers of this run, which jest's global setup started. The list may be empty, which `describe.each`
+ * refuses: see `describeServers`.
  */
 export function testServers(): ServerInfo[] {
   return serverKinds.map(testServer).filter((server) => server !== undefined)

@@ -14,9 +14,10 @@ export interface DebianPackages {
 }
 
 /**
- * Downloads packages with all that they depend on, down to the C library, and unpacks them into a folder of the cache,
- * which it returns. Nothing is installed: apt works with lists, an (empty) package database and a cache of its own, so
- * the suite need not be the machine's, and what it fetches is checked against the keys of Debian's archive.
+ * Downloads packages with all that they depend on, down to the C library, and unpacks them into a folder of
+ * the cache, which it returns. Nothing is installed: apt works with lists, an (empty) package database and a
+ * cache of its own, so the suite need not be the machine's, and what it fetches is checked against the keys
+ * of Debian's archive.
  *
  * @example
  * const root = await unpackDebianPackages({ suite: 'bookworm', packages: ['mariadb-server-core', 'galera-4'] })
@@ -36,8 +37,10 @@ export async function unpackDebianPackages({ suite, packages }: DebianPackages):
   return root
 }
 
-/** Writes the configuration and returns its file. Given by `-c` it is read after the machine's own, so that a proxy set
-    there still holds while hooks, the default release and other suites do not. */
+/**
+ * Writes the configuration and returns its file. Given by `-c` it is read after the machine's own, so that a
+ * proxy set there still holds while hooks, the default release and other suites do not.
+ */
 async function configureApt(folder: string, suite: string, { uri, keyring }: DebianMirror): Promise<string> {
   const architecture = (await runCommand(['dpkg', '--print-architecture'])).trim()
   await mkdir(join(folder, 'lists/partial'), { recursive: true })

@@ -1,8 +1,9 @@
 import { type ServerKind, serverKinds } from './server.js'
 
 /**
- * The kinds that RATE_LIMIT_TEST_SERVERS names (a list with commas, in which `sqlite` may stand too, as it needs no server),
- * or `undefined` when it is not set. Throws a `TypeError` for any other name, so that a slip does not skip tests.
+ * The kinds that RATE_LIMIT_TEST_SERVERS names (a list with commas, in which `sqlite` may stand too, as it
+ * needs no server), or `undefined` when it is not set. Throws a `TypeError` for any other name, so that a
+ * slip does not skip tests.
  */
 export function wantedServers(): ServerKind[] | undefined {
   const list = process.env.RATE_LIMIT_TEST_SERVERS

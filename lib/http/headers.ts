@@ -45,9 +45,17 @@ export function addToList(res: ServerResponse, name: string, members: string): v
   res.setHeader(name, before === undefined ? members : `${String(before)}, ${members}`)
 }
 
+/** Seconds after which a client may try again when the store is down: longer than the store takes to recover. */
+const UNAVAILABLE_RETRY_SECONDS = 5
+
 /** Tells a response's client about one decision. A denial leaves only violated policies in `RateLimit`. */
 export function setRateLimitHeaders(res: ServerResponse, policy: Policy, decision: Decision): void {
   addToList(res, 'RateLimit-Policy', policyField(policy))
+  if (!decision.allowed) {
+    // Whole seconds, not a date: no clocks to compare (RFC 9110, section 10.2.3). None when waiting is no use.
+    const wait = decision.outcome === 'denied' ? decision.retryAfterSeconds : UNAVAILABLE_RETRY_SECONDS
+    if (wait !== null) res.setHeader('Retry-After', String(wait))
+  }
   const field = limitField(policy, decision)
   if (field === null) return
   if (decision.outcome === 'denied') res.setHeader('RateLimit', field)

@@ -5,7 +5,7 @@ import { LIMITER_OPTION_NAMES, type LimiterOptions } from '../limiter/limiter-op
 import type { Key } from '../limiter/storage-key.js'
 import { checkOptionNames, optionError } from '../stores/option-error.js'
 import type { Store } from '../stores/store.js'
-import { clientKey } from './client-key.js'
+import { addressKey } from './address-key.js'
 
 /** Whose request it is. Runs before anything is awaited, so that a client who leaves still has a key. */
 export type KeyFunction = (req: Request) => Key | Promise<Key>
@@ -24,12 +24,12 @@ export interface RateLimitOptions extends LimiterOptions {
    * The key to charge: a text such as `login:203.0.113.9`, or several parts, which never collide with others
    * (`['a:b', 'c']` is not `['a', 'b:c']`). May be async. Default: the client's address, IPv6 by its /56 prefix.
    */
-  readonly keyFn?: KeyFunction
+  readonly keyFn?: KeyFunction | undefined
   /**
    * Answers instead of the built-in problem document; headers are set already. `decision.outcome` is `denied`, or
    * `degraded` when `onStoreError` is `deny` and the store is down.
    */
-  readonly handler?: DenialHandler
+  readonly handler?: DenialHandler | undefined
 }
 
 /** The options of a middleware, checked and complete. */
@@ -51,7 +51,7 @@ export function resolveRateLimitOptions(options: RateLimitOptions): ResolvedRate
     throw optionError('handler', 'a function', handler)
   const limiter = new Limiter(limiterOptions)
   if (keyFn === undefined) claimAddressKeys(limiter)
-  return { limiter, keyFn: keyFn ?? clientKey, handler: handler ?? null }
+  return { limiter, keyFn: keyFn ?? addressKey, handler: handler ?? null }
 }
 
 function claimAddressKeys({ store, policy }: Limiter): void {

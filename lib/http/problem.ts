@@ -7,9 +7,6 @@ import type { Policy } from '../stores/store.js'
 const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 const REDUCED_CAPACITY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
 
-/** Seconds after which a client may try again when the store is down: longer than the store takes to recover. */
-const UNAVAILABLE_RETRY_SECONDS = 5
-
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const detailOf = ({ name, limit, windowSeconds }: Policy, { retryAfterSeconds }: DeniedDecision): string => {
@@ -18,15 +15,17 @@ const detailOf = ({ name, limit, windowSeconds }: Policy, { retryAfterSeconds }:
   return limit === 0 ? rule : `${rule} This request alone costs more than that.`
 }
 
-/** Answers 429 with a Retry-After header and a problem of type quota-exceeded (RFC 6585, RFC 9457). */
-export function sendDenied(
-  req: IncomingMessage,
-  res: ServerResponse,
-  policy: Policy,
-  denied: DeniedDecision,
-): void {
-  if (denied.retryAfterSeconds !== null) res.setHeader('Retry-After', String(denied.retryAfterSeconds))
-  const problem = new ProblemDocument(
+/**
+ * The problem document of a denial (RFC 9457, type quota-exceeded), for a `handler` that adds members to it.
+ *
+ * @example
+ * handler: (req, res, next, decision) => {
+ *   if (decision.outcome !== 'denied') return next(decision.error)
+ *   res.status(429).type('application/problem+json').send({ ...denialProblem(limiter.policy, decision), key: decision.key })
+ * }
+ */
+export const denialProblem = (policy: Policy, denied: DeniedDecision): ProblemDocument =>
+  new ProblemDocument(
     {
       type: QUOTA_EXCEEDED,
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
@@ -35,12 +34,9 @@ export function sendDenied(
     },
     { 'violated-policies': [policy.name] },
   )
-  sendProblem(req, res, problem)
-}
 
 /** Answers 503: the store is down and the limiter is told to refuse. Nothing of the store's error is shown. */
 export function sendUnavailable(req: IncomingMessage, res: ServerResponse): void {
-  res.setHeader('Retry-After', String(UNAVAILABLE_RETRY_SECONDS))
   const problem = new ProblemDocument({
     type: REDUCED_CAPACITY,
     title: 'Request cannot be satisfied due to temporary server capacity constraints',

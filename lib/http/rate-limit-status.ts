@@ -57,6 +57,8 @@ export function rateLimitStatus(options: RateLimitStatusOptions) {
         return
       }
       const decisions = await Promise.all(limiters.map((limiter) => limiter.peek(key)))
+      // Another middleware may have answered meanwhile, such as a timeout (hazard 117).
+      if (res.headersSent || res.writableEnded) return
       const entries: LimiterStatus[] = []
       for (const decision of decisions) {
         if (decision.outcome === 'degraded') {

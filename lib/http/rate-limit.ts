@@ -3,7 +3,7 @@ import type { Decision } from '../limiter/decision.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { setRateLimitHeaders } from './headers.js'
 import { type RateLimitOptions, resolveRateLimitOptions } from './options.js'
-import { sendDenied, sendUnavailable } from './problem.js'
+import { denialProblem, sendProblem, sendUnavailable } from './problem.js'
 
 declare global {
   namespace Express {
@@ -53,7 +53,7 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
       setRateLimitHeaders(res, policy, decision)
       if (decision.allowed) next()
       else if (handler !== null) await handler(req, res, next, decision)
-      else if (decision.outcome === 'denied') sendDenied(req, res, policy, decision)
+      else if (decision.outcome === 'denied') sendProblem(req, res, denialProblem(policy, decision))
       else sendUnavailable(req, res)
     } catch (error) {
       next(error)

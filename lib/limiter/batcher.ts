@@ -1,3 +1,4 @@
+import { beforeAbort } from '../stores/before-abort.js'
 import type { Hit, Refusal, Store, Verdict } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
 
@@ -18,6 +19,8 @@ interface Pending {
 
 /** The most hits in one batch: it bounds the size of a packet and how long its locks are held. */
 const MOST_HITS = 500
+/** How long a batch may take that only counts refusals, in milliseconds. */
+const REFUSALS_MS = 1000
 /** The most hits that may wait. More than that is an overload, and is answered as one, at once. */
 const MOST_PENDING = 10_000
 
@@ -90,12 +93,13 @@ export class Batcher {
   async #decide(batch: readonly Pending[], refusals: readonly Refusal[]): Promise<void> {
     this.#inFlight = batch
     this.#giveUp = new AbortController()
-    // A batch of refusals only has nobody who waits for it, but must not hold up others for ever.
     const { signal } = this.#giveUp
-    const limit = batch.length === 0 ? AbortSignal.any([signal, AbortSignal.timeout(1000)]) : signal
+    // A batch of refusals only has nobody who waits for it, but must not hold up others for ever.
+    const timer = batch.length === 0 ? setTimeout(() => this.#abort(), REFUSALS_MS) : undefined
     const sentAt = performance.now()
     try {
-      const verdicts = await this.#store.decide({ hits: batch.map(({ hit }) => hit), refusals }, limit)
+      const decided = this.#store.decide({ hits: batch.map(({ hit }) => hit), refusals }, signal)
+      const verdicts = await beforeAbort(decided, signal)
       batch.forEach((pending, i) => {
         if (pending.answered) return
         pending.answered = true
@@ -108,8 +112,13 @@ export class Batcher {
         pending.reject(error)
       }
     } finally {
+      clearTimeout(timer)
       this.#inFlight = []
     }
+  }
+
+  #abort(): void {
+    this.#giveUp.abort(timedOut())
   }
 
   /** One timer for the earliest deadline of all, not one a hit. */
@@ -138,14 +147,14 @@ export class Batcher {
         return
       }
       pending.answered = true
-      pending.reject(new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time'))
+      pending.reject(timedOut())
     }
     this.#inFlight.forEach(expire)
-    if (this.#inFlight.length > 0 && this.#inFlight.every(({ answered }) => answered)) {
-      this.#giveUp.abort(new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time'))
-    }
+    if (this.#inFlight.length > 0 && this.#inFlight.every(({ answered }) => answered)) this.#abort()
     this.#queue.forEach(expire)
     this.#queue = this.#queue.filter(({ answered }) => !answered)
     if (next < Number.POSITIVE_INFINITY) this.#watch(next)
   }
 }
+
+const timedOut = (): StoreError => new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time')

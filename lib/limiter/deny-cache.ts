@@ -90,6 +90,7 @@ export class DenyCache {
   /** Forgets a key, because it was reset. */
   drop(key: string): void {
     this.#denials.delete(key)
+    for (const denial of this.#uncounted) if (denial.key === key) this.#uncounted.delete(denial)
   }
 
   /** Attempts that were refused from memory since the last call, at most so many keys. */

@@ -14,22 +14,22 @@ export interface LimiterOptions {
    * The policy's name in headers and problems, and the namespace of its keys: letters, digits and `._-`, up to 64.
    * Default `default`. Limiters of one name on one store share what they count of equal keys.
    */
-  readonly name?: string
+  readonly name?: string | undefined
   /** Default `sliding-window`. */
-  readonly algorithm?: Algorithm
+  readonly algorithm?: Algorithm | undefined
   /**
    * What happens while the store does not answer: `allow` (default) lets requests through uncounted, `deny` refuses
    * them with 503. Either way the decision says `degraded`, never `denied`.
    */
-  readonly onStoreError?: 'allow' | 'deny'
+  readonly onStoreError?: 'allow' | 'deny' | undefined
   /** The longest a decision may take, in milliseconds: 1 to 60,000. After that `onStoreError` decides. Default 250. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** How long admitted events are kept past their window, in seconds, as an audit log: 0 to 31,536,000. Default 0. */
-  readonly retainSeconds?: number
+  readonly retainSeconds?: number | undefined
   /** Whether a `fixed-window` policy also writes its admitted hits to the event log. Default false. */
-  readonly audit?: boolean
+  readonly audit?: boolean | undefined
   /** Where failures of the store are reported, at most every 30 seconds. Default `console`. */
-  readonly logger?: Logger
+  readonly logger?: Logger | undefined
 }
 
 /** The options of a limiter, checked and complete. */

@@ -1,4 +1,5 @@
-import { optionError } from '../stores/option-error.js'
+import { withinDeadline } from '../stores/before-abort.js'
+import { checkOptionNames, optionError } from '../stores/option-error.js'
 import type { Policy, Reading, Store } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
 import { type Decision, decisionOf, degradedDecision } from './decision.js'
@@ -11,7 +12,7 @@ import { type Key, keyText, storageKey } from './storage-key.js'
 /** What a hit may say beside its key. */
 export interface HitOptions {
   /** What the hit counts: a whole number from 1 to 1,000,000,000,000. Default 1. */
-  readonly cost?: number
+  readonly cost?: number | undefined
 }
 
 /** The most keys whose denial one limiter remembers. */
@@ -61,6 +62,7 @@ export class Limiter {
    * @throws TypeError for an empty key or a wrong cost.
    */
   async hit(key: Key, options: HitOptions = {}): Promise<Decision> {
+    checkOptionNames('a hit', options, ['cost'])
     const { cost = 1 } = options
     if (!Number.isSafeInteger(cost) || cost < 1 || cost > HIGHEST_COST) {
       throw optionError('cost', `a whole number from 1 to ${HIGHEST_COST}`, cost)
@@ -93,17 +95,11 @@ export class Limiter {
     const { policy } = this
     const charge = { key: storageKey(policy, key), policy }
     const { store, timeoutMs } = this.#options
-    const timeout = new AbortController()
-    const timer = setTimeout(() => {
-      timeout.abort(new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time'))
-    }, timeoutMs)
     try {
-      const [reading] = await store.peek([charge], timeout.signal)
+      const [reading] = await withinDeadline(timeoutMs, (signal) => store.peek([charge], signal))
       return decisionOf(policy, keyText(key), reading as Reading)
     } catch (error) {
       return this.#degrade(key, error)
-    } finally {
-      clearTimeout(timer)
     }
   }
 

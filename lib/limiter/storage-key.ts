@@ -40,7 +40,7 @@ function encode(key: unknown): string {
     // UTF-8 has no form for half a surrogate pair: all of them would become one character, and their keys one key.
     return key.isWellFormed() ? `:${key}` : JSON.stringify(key)
   }
-  if (!Array.isArray(key) || key.length === 0 || !key.every((part) => typeof part === 'string')) {
+  if (!Array.isArray(key) || key.length === 0 || !Array.from(key).every((part) => typeof part === 'string')) {
     throw optionError('key', 'a text or an array of texts', key)
   }
   return JSON.stringify(key)

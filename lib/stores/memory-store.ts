@@ -9,9 +9,9 @@ import { Sweeper } from './sweeper.js'
 
 export interface MemoryStoreOptions {
   /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
-  readonly sweepSeconds?: number | false
+  readonly sweepSeconds?: number | false | undefined
   /** The time in milliseconds since the epoch, for tests that move it. Default `Date.now`. */
-  readonly clock?: () => number
+  readonly clock?: (() => number) | undefined
 }
 
 interface Event {

@@ -1,8 +1,8 @@
+import { beforeAbort, withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
 import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
-import { storeErrorOf } from './classify-error.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
@@ -21,24 +21,24 @@ import { WindowHints } from './window-hints.js'
 /** Where the store finds its database: give exactly one of `uri`, `connection` and `pool`. */
 export interface MysqlStoreOptions {
   /** `mysql://user:password@host:3306/database`. The store opens two connections of its own. */
-  readonly uri?: string
+  readonly uri?: string | undefined
   /** Connection options of mysql2 (`host`, `user`, `ssl`, …). The store opens two connections of its own. */
-  readonly connection?: object
+  readonly connection?: object | undefined
   /**
    * A pool of yours, made by `createPool()` of mysql2 or mysql2/promise. The store takes at most two connections at
    * a time, changes no session setting, and never closes the pool. Units go in two packets when the pool was made
    * with `multipleStatements: true`, else statement by statement.
    */
-  readonly pool?: object
+  readonly pool?: object | undefined
   /** Create missing tables before the first decision. Default true; with false they are only checked. */
-  readonly install?: boolean
+  readonly install?: boolean | undefined
   /**
    * Send several statements in one packet on the store's own connections. Default true. Set false where a proxy
    * refuses that (ProxySQL with multiplexing, Vitess). Not for `pool`, which has its own setting.
    */
-  readonly multipleStatements?: boolean
+  readonly multipleStatements?: boolean | undefined
   /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
-  readonly sweepSeconds?: number | false
+  readonly sweepSeconds?: number | false | undefined
 }
 
 const OPTION_NAMES = ['uri', 'connection', 'pool', 'install', 'multipleStatements', 'sweepSeconds']
@@ -106,6 +106,7 @@ export class MysqlStore implements Store {
    */
   async install(): Promise<void> {
     await this.#maintain(installSchema)
+    this.#isReady = true
   }
 
   async decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
@@ -198,26 +199,7 @@ export class MysqlStore implements Store {
   }
 
   #maintain<T>(unit: Unit<T>): Promise<T> {
-    return this.#units
-      .run(unit, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(MAINTENANCE_MS)]))
-      .catch((error: unknown) => {
-        throw storeErrorOf(error)
-      })
-  }
-}
-
-/** The promise, or the signal's reason as soon as it aborts; the promise goes on for others who wait for it. */
-async function beforeAbort(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  let giveUp = (): void => {}
-  const aborted = new Promise<never>((_, reject) => {
-    giveUp = () => reject(signal.reason)
-    signal.addEventListener('abort', giveUp)
-  })
-  try {
-    await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', giveUp)
+    return withinDeadline(MAINTENANCE_MS, (signal) => this.#units.run(unit, signal), this.#closing.signal)
   }
 }
 

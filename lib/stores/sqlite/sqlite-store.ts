@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
 import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
@@ -13,11 +14,11 @@ export interface SqliteStoreOptions {
   /** Path of the database file, on a local disk; it is created when missing. `:memory:` keeps it in this process. */
   readonly filename: string
   /** Create missing tables before the first decision. Default true; with false they are only checked. */
-  readonly install?: boolean
+  readonly install?: boolean | undefined
   /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
-  readonly sweepSeconds?: number | false
+  readonly sweepSeconds?: number | false | undefined
   /** The time in milliseconds since the epoch, for tests that move it. Default `Date.now`. */
-  readonly clock?: () => number
+  readonly clock?: (() => number) | undefined
 }
 
 /**
@@ -80,7 +81,9 @@ export class SqliteStore implements Store {
    * @throws StoreError `ERR_STORE_SCHEMA` names what is missing or different and the statement that fixes it.
    */
   async install(): Promise<void> {
-    await this.#transact((open) => installSchema(open.database), AbortSignal.timeout(MAINTENANCE_MS), false)
+    await withinDeadline(MAINTENANCE_MS, (signal) =>
+      this.#transact((open) => installSchema(open.database), signal, false),
+    )
   }
 
   async decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
@@ -98,12 +101,12 @@ export class SqliteStore implements Store {
   }
 
   async reset(keys: readonly string[]): Promise<void> {
-    await this.#transact(({ statements }) => {
+    await this.#maintain(({ statements }) => {
       for (const key of keys) {
         statements.deleteEvents.run(bytesOf(key))
         statements.deleteKey.run(bytesOf(key))
       }
-    }, AbortSignal.timeout(MAINTENANCE_MS))
+    })
   }
 
   /**
@@ -111,16 +114,15 @@ export class SqliteStore implements Store {
    * another does, this returns at once with `ran: false`. Runs by itself every `sweepSeconds`.
    */
   async sweep(): Promise<SweepResult> {
-    const within = (): AbortSignal => AbortSignal.timeout(MAINTENANCE_MS)
-    const claimed = await this.#transact(({ statements }) => {
+    const claimed = await this.#maintain(({ statements }) => {
       const now = this.#now()
       return Number(statements.claimSweep.run(now + SWEEP_LEASE_MICROS, now).changes) === 1
-    }, within())
+    })
     if (!claimed) return { keys: 0, events: 0, ran: false }
     let keys = 0
     let events = 0
     for (let more = true; more; ) {
-      more = await this.#transact(({ statements }) => {
+      more = await this.#maintain(({ statements }) => {
         const expired = statements.expiredKeys.all(this.#now(), SWEEP_CHUNK) as { rkey: Uint8Array }[]
         let budget = SWEEP_CHUNK
         for (const { rkey } of expired) {
@@ -134,11 +136,11 @@ export class SqliteStore implements Store {
         }
         statements.setSweepUntil.run(this.#now() + SWEEP_LEASE_MICROS)
         return expired.length > 0
-      }, within())
+      })
       // Let requests in between two chunks.
       await sleep(0)
     }
-    await this.#transact(({ statements }) => statements.setSweepUntil.run(this.#now()), within())
+    await this.#maintain(({ statements }) => statements.setSweepUntil.run(this.#now()))
     return { keys, events, ran: true }
   }
 
@@ -176,6 +178,11 @@ export class SqliteStore implements Store {
         if (signal.aborted) throw sqliteError(error)
       }
     }
+  }
+
+  /** The same for work that no request waits for. */
+  #maintain<T>(work: (open: Open) => T): Promise<T> {
+    return withinDeadline(MAINTENANCE_MS, (signal) => this.#transact(work, signal))
   }
 
   /** One opening for all who wait, and a new one after a failure. */

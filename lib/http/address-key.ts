@@ -12,11 +12,15 @@ const IPV6_PREFIX = 56
 const NO_ADDRESS = 'no-address'
 
 /**
- * The default key: the client's address in its one canonical form, IPv6 by its /56 prefix. It is Express's `req.ip`,
+ * The key of a limiter without `keyFn`, and a part of yours: the client's address in its one canonical form, IPv6 by its
+ * /56 prefix. It is Express's `req.ip`,
  * which follows the application's `trust proxy` setting; no header is read here. What is no address there (a port
  * beside it is taken off) never becomes a key: the address of the socket is used instead (hazards 113 to 116).
+ *
+ * @example
+ * rateLimit({ store, limit: 15, windowSeconds: 900, keyFn: (req) => `login:${addressKey(req)}` })
  */
-export function clientKey(req: Request): string {
+export function addressKey(req: Request): string {
   return canonical(req.ip) ?? canonical(req.socket.remoteAddress) ?? NO_ADDRESS
 }
 
@@ -30,6 +34,8 @@ function canonical(text: string | undefined): string | null {
   // The same client arrives as 203.0.113.9 or ::ffff:203.0.113.9, depending on the listener. Decided by range, not
   // by notation; NAT64 (RFC 6052) holds an IPv4 client in its last four bytes too.
   if (address.isIPv4MappedAddress() || address.range() === 'rfc6052') return bytes.slice(12).join('.')
+  // One machine, itself.
+  if (address.range() === 'loopback') return address.toString()
   const prefix = bytes.map((byte, i) => (i < IPV6_PREFIX / 8 ? byte : 0))
   return `${ipaddr.fromByteArray(prefix).toString()}/${IPV6_PREFIX}`
 }

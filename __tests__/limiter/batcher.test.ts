@@ -1,0 +1,273 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type Hit, Limiter, MemoryStore, type Refusal } from 'express-sql-rate-limit'
+import { Batcher } from '../../lib/limiter/batcher.js'
+import { passTime, stopTimers } from './moving-time.js'
+import { failures, gate, WatchedStore } from './watched-store.js'
+
+const { policy } = new Limiter({
+  store: new MemoryStore({ sweepSeconds: false }),
+  limit: 2,
+  windowSeconds: 60,
+})
+const hit = (key: string): Hit => ({ charges: [{ key, policy }], cost: 1 })
+const refusal = (key: string): Refusal => ({ key, policy, attempts: 1, windowStart: 0 })
+const LONG = 60_000
+
+/** A batcher on a watched store, whose refusals are those of the list. */
+function setUp(refusals: Refusal[] = []) {
+  const store = new WatchedStore()
+  const batcher = new Batcher(store, (most) => refusals.splice(0, most))
+  const keys = () => store.batches.map(({ hits }) => hits.map(({ charges }) => charges[0]?.key))
+  return { store, batcher, keys }
+}
+
+/** Collects what becomes of promises, without waiting for them. */
+function outcomes(promises: readonly Promise<unknown>[]): string[] {
+  const seen: string[] = promises.map(() => 'waiting')
+  promises.forEach((promise, i) => {
+    promise.then(
+      () => {
+        seen[i] = 'answered'
+      },
+      (error) => {
+        seen[i] = error.code
+      },
+    )
+  })
+  return seen
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('which hits go together', () => {
+  test('an idle batcher asks the store before any timer or other callback runs', async () => {
+    stopTimers()
+    const { batcher, keys } = setUp()
+    const answer = batcher.submit(hit('a'), LONG)
+    await Promise.resolve()
+    expect(keys()).toEqual([['a']])
+    await answer
+  })
+
+  test('hits made in one callback go in one batch, and each gets its own answer', async () => {
+    const { batcher, keys } = setUp()
+    const answers = await Promise.all(['a', 'b', 'a', 'a'].map((key) => batcher.submit(hit(key), LONG)))
+    expect(keys()).toEqual([['a', 'b', 'a', 'a']])
+    expect(answers.map(({ verdict }) => verdict.allowed)).toEqual([true, true, true, false])
+    expect(answers.map(({ verdict }) => verdict.readings[0]?.used)).toEqual([1, 1, 2, 2])
+  })
+
+  test('hits made while a batch is in flight go together in the next one, in order', async () => {
+    const { store, batcher, keys } = setUp()
+    const { opened, open } = gate()
+    store.before = () => opened
+    const answers = [batcher.submit(hit('a'), LONG)]
+    for (const key of ['c', 'b', 'd']) {
+      await settle()
+      answers.push(batcher.submit(hit(key), LONG))
+    }
+    expect(keys()).toEqual([['a']])
+    open()
+    await Promise.all(answers)
+    expect(keys()).toEqual([['a'], ['c', 'b', 'd']])
+  })
+
+  test('at most 500 hits go in one batch', async () => {
+    const { store, batcher } = setUp()
+    await Promise.all(Array.from({ length: 1201 }, (_, i) => batcher.submit(hit(`k${i}`), LONG)))
+    expect(store.batches.map(({ hits }) => hits.length)).toEqual([500, 500, 201])
+  })
+
+  test('the answer tells when its batch was sent, not when the hit was made', async () => {
+    stopTimers()
+    const { store, batcher } = setUp()
+    const { opened, open } = gate()
+    store.before = () => opened
+    const begin = performance.now()
+    const first = batcher.submit(hit('a'), LONG)
+    await settle()
+    const second = batcher.submit(hit('a'), LONG)
+    passTime(100)
+    open()
+    expect((await first).sentAt).toBe(begin)
+    expect((await second).sentAt).toBe(begin + 100)
+  })
+})
+
+describe('when the store is slow', () => {
+  beforeEach(stopTimers)
+
+  test('hazard 141: each hit is answered at its own deadline, in flight or waiting', async () => {
+    const { store, batcher } = setUp()
+    store.before = () => new Promise(() => {})
+    const seen = outcomes([batcher.submit(hit('a'), 100), batcher.submit(hit('b'), 200)])
+    await settle()
+    const waiting = outcomes([batcher.submit(hit('c'), 50), batcher.submit(hit('d'), 300)])
+    const at = async (milliseconds: number) => {
+      passTime(milliseconds)
+      await settle()
+      return [...seen, ...waiting]
+    }
+    expect(await at(49)).toEqual(['waiting', 'waiting', 'waiting', 'waiting'])
+    expect(await at(1)).toEqual(['waiting', 'waiting', 'ERR_STORE_TIMEOUT', 'waiting'])
+    expect(await at(50)).toEqual(['ERR_STORE_TIMEOUT', 'waiting', 'ERR_STORE_TIMEOUT', 'waiting'])
+    expect(await at(100)).toEqual(['ERR_STORE_TIMEOUT', 'ERR_STORE_TIMEOUT', 'ERR_STORE_TIMEOUT', 'waiting'])
+    expect(await at(100)).toEqual(Array(4).fill('ERR_STORE_TIMEOUT'))
+  })
+
+  test('the store is told to give up once all hits of its batch are overdue, and not before', async () => {
+    const { store, batcher } = setUp()
+    store.before = () => new Promise(() => {})
+    outcomes([batcher.submit(hit('a'), 50), batcher.submit(hit('b'), 100)])
+    await settle()
+    outcomes([batcher.submit(hit('c'), 1000)])
+    passTime(50)
+    expect(store.signals[0]?.aborted).toBe(false)
+    passTime(50)
+    expect(store.signals[0]?.reason).toMatchObject({ name: 'StoreError', code: 'ERR_STORE_TIMEOUT' })
+  })
+
+  test('a batch that is answered in time is never told to give up', async () => {
+    const { store, batcher } = setUp()
+    await batcher.submit(hit('a'), 50)
+    passTime(1000)
+    expect(store.signals[0]?.aborted).toBe(false)
+  })
+
+  test('a hit that is overdue before its batch leaves is not counted', async () => {
+    const { store, batcher, keys } = setUp()
+    const { opened, open } = gate()
+    store.before = () => opened
+    const seen = outcomes([batcher.submit(hit('a'), 1000)])
+    await settle()
+    const late = outcomes([batcher.submit(hit('b'), 50)])
+    passTime(50)
+    open()
+    await settle()
+    expect([seen, late]).toEqual([['answered'], ['ERR_STORE_TIMEOUT']])
+    expect(keys()).toEqual([['a']])
+  })
+
+  test('a late answer changes nothing, and the next batch goes on', async () => {
+    const { store, batcher, keys } = setUp()
+    const { opened, open } = gate()
+    store.after = () => opened
+    const late = outcomes([batcher.submit(hit('a'), 50)])
+    await settle()
+    const next = outcomes([batcher.submit(hit('b'), 1000)])
+    passTime(50)
+    await settle()
+    expect(late).toEqual(['ERR_STORE_TIMEOUT'])
+    open()
+    await settle()
+    expect([late, next]).toEqual([['ERR_STORE_TIMEOUT'], ['answered']])
+    expect(keys()).toEqual([['a'], ['b']])
+  })
+
+  test('no timer stays behind once all are answered', async () => {
+    const { batcher } = setUp()
+    await Promise.all([batcher.submit(hit('a'), 500), batcher.submit(hit('b'), 50)])
+    await settle()
+    expect(jest.getTimerCount()).toBe(0)
+  })
+})
+
+describe('when the store fails', () => {
+  test.each(failures.filter(([mode]) => mode !== 'never settles'))(
+    'and %s, all of the batch are rejected, and the next batch works',
+    async (_, fail) => {
+      const { store, batcher } = setUp()
+      store.before = fail
+      const results = await Promise.allSettled(['a', 'b'].map((key) => batcher.submit(hit(key), LONG)))
+      expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+      store.before = () => {}
+      await expect(batcher.submit(hit('a'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
+    },
+  )
+
+  test('hits that came while the failing batch was in flight are not rejected with it', async () => {
+    const { store, batcher } = setUp()
+    const { opened, open } = gate()
+    store.before = async () => {
+      await opened
+      if (store.batches.length === 1) throw new Error('lost')
+    }
+    const failing = outcomes([batcher.submit(hit('a'), LONG)])
+    await settle()
+    const next = batcher.submit(hit('b'), LONG)
+    open()
+    await expect(next).resolves.toMatchObject({ verdict: { allowed: true } })
+    expect(failing).toEqual([undefined])
+  })
+
+  test('more than 10,000 waiting hits are an overload, which is answered at once and passes', async () => {
+    const { store, batcher } = setUp()
+    const { opened, open } = gate()
+    store.before = () => opened
+    const answers = [batcher.submit(hit('first'), LONG)]
+    await settle()
+    for (let i = 0; i < 10_000; i += 1) answers.push(batcher.submit(hit(`k${i}`), LONG))
+    await expect(batcher.submit(hit('over'), LONG)).rejects.toMatchObject({ code: 'ERR_STORE_CAPACITY' })
+    open()
+    await expect(Promise.all(answers)).resolves.toHaveLength(10_001)
+    await expect(batcher.submit(hit('over'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
+  })
+})
+
+describe('attempts refused from memory', () => {
+  test('go with the next batch', async () => {
+    const { store, batcher } = setUp([refusal('x'), refusal('y')])
+    await batcher.submit(hit('a'), LONG)
+    expect(store.batches.map(({ hits, refusals }) => [hits.length, refusals.length])).toEqual([[1, 2]])
+  })
+
+  test('go by themselves when flushed, at most 500 keys at once', async () => {
+    const { store, batcher } = setUp(Array.from({ length: 501 }, (_, i) => refusal(`k${i}`)))
+    batcher.flush()
+    await settle()
+    expect(store.batches.map(({ hits, refusals }) => [hits.length, refusals.length])).toEqual([
+      [0, 500],
+      [0, 1],
+    ])
+  })
+
+  test('a flush with nothing to count does not ask the store', async () => {
+    const { store, batcher } = setUp()
+    batcher.flush()
+    await settle()
+    expect(store.batches).toEqual([])
+  })
+
+  test.each(failures.filter(([mode]) => mode !== 'never settles'))(
+    'are nobody’s rejection when the store %s',
+    async (_, fail) => {
+      const { store, batcher } = setUp([refusal('x')])
+      store.before = fail
+      batcher.flush()
+      await settle()
+      store.before = () => {}
+      await expect(batcher.submit(hit('a'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
+    },
+  )
+
+  test('hold up others for a second at most, also when the garbage collector runs meanwhile', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const { store, batcher } = setUp([refusal('x')])
+    // As a driver does it: nothing but the signal ends the wait.
+    store.before = () => {
+      const signal = store.signals[0]
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    }
+    batcher.flush()
+    await settle()
+    store.before = () => {}
+    const collecting = setInterval(collect, 100)
+    try {
+      await expect(batcher.submit(hit('a'), 5000)).resolves.toMatchObject({ verdict: { allowed: true } })
+    } finally {
+      clearInterval(collecting)
+    }
+  })
+})

@@ -1,0 +1,44 @@
+import { StoreError } from './store-error.js'
+
+/** The promise, or the signal's reason as soon as it aborts; the promise goes on for others who wait for it. */
+export async function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  let giveUp = (): void => {}
+  const aborted = new Promise<never>((_, reject) => {
+    giveUp = () => reject(signal.reason)
+    signal.addEventListener('abort', giveUp)
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
+/**
+ * Runs work that must end within some milliseconds, or when `parent` aborts, whether it heeds its signal or not.
+ *
+ * Not `AbortSignal.any` with `AbortSignal.timeout`: on Node.js 20 such a signal can be collected as garbage before it
+ * has fired.
+ *
+ * @throws StoreError `ERR_STORE_TIMEOUT` when the time is over; `parent`'s reason when it aborts.
+ */
+export async function withinDeadline<T>(
+  millis: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  parent?: AbortSignal,
+): Promise<T> {
+  parent?.throwIfAborted()
+  const deadline = new AbortController()
+  const timer = setTimeout(() => {
+    deadline.abort(new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time'))
+  }, millis)
+  const follow = (): void => deadline.abort(parent?.reason)
+  parent?.addEventListener('abort', follow)
+  try {
+    return await beforeAbort(work(deadline.signal), deadline.signal)
+  } finally {
+    clearTimeout(timer)
+    parent?.removeEventListener('abort', follow)
+  }
+}
