@@ -11,6 +11,8 @@ export function recordDenials(store: Store, denials: Denial[]): Store {
   return {
     install: () => store.install(),
     peek: (charges, signal) => store.peek(charges, signal),
+    refund: (refunds, signal) => store.refund(refunds, signal),
+    block: (charge, micros, signal) => store.block(charge, micros, signal),
     reset: (keys) => store.reset(keys),
     sweep: () => store.sweep(),
     close: () => store.close(),

@@ -1,9 +1,11 @@
+import { correctionsContract } from './corrections-contract.js'
 import { agreesWithModel } from './model-property.js'
 import { storeContract } from './store-contract.js'
 import { openMemory } from './subjects.js'
 
 describe('MemoryStore', () => {
   storeContract(openMemory)
+  correctionsContract(openMemory)
 
   it('decides any schedule as the reference model does', () => agreesWithModel(openMemory, 500))
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Hit } from '../../lib/stores/store.js'
+import type { Hit, Refund } from '../../lib/stores/store.js'
 import { charge, decide, policy } from './policies.js'
 import { ReferenceModel } from './reference-model.js'
 import { type OpenSubject, START } from './subject.js'
@@ -31,11 +31,12 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ advance: fc.integer({ min: 3000, max: 20_000 }) }) },
   { weight: 1, arbitrary: fc.record({ back: fc.integer({ min: 1, max: 900 }) }) },
   { weight: 1, arbitrary: fc.record({ reset: someCharge }) },
+  { weight: 2, arbitrary: fc.record({ refund: fc.nat(5) }) },
   { weight: 1, arbitrary: fc.constant({ sweep: true as const }) },
 )
 
 /**
- * Random schedules of batches, costs, resets, sweeps and clock jumps: a store must answer each hit as the reference
+ * Random schedules of batches, costs, refunds, resets, sweeps and clock jumps: a store must answer each hit as the reference
  * model does, and no window may ever have held more than its limit.
  */
 export async function agreesWithModel(open: OpenSubject, runs: number): Promise<void> {
@@ -44,6 +45,7 @@ export async function agreesWithModel(open: OpenSubject, runs: number): Promise<
     try {
       const { store } = subject
       const model = new ReferenceModel()
+      const taken: Refund[] = []
       let clock = START
       let newest = START
       await subject.setClock(clock)
@@ -54,6 +56,19 @@ export async function agreesWithModel(open: OpenSubject, runs: number): Promise<
             verdict.readings.map(({ denied, used, retryMicros }) => ({ denied, retryMicros, used })),
           )
           expect(readings).toEqual(model.decide(each.hits, clock * 1000))
+          verdicts.forEach(({ allowed, readings: states }, i) => {
+            const { charges, cost } = each.hits[i] as Hit
+            // A key is charged once a hit.
+            const once = new Map(
+              charges.map((one, j) => [one.key, { ...one, cost, at: states[j]?.at as number }]),
+            )
+            if (allowed) taken.push(...once.values())
+          })
+        } else if ('refund' in each) {
+          const [refund] = taken.splice(-1 - each.refund, 1)
+          if (refund === undefined) continue
+          await store.refund([refund], new AbortController().signal)
+          model.refund(refund.key, refund.policy, refund.cost, refund.at)
         } else if ('reset' in each) {
           const { key } = charge(each.reset.key, each.reset.policy)
           await store.reset([key])

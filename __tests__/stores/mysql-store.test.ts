@@ -1,5 +1,6 @@
 import { describeServers } from '../servers/describe-servers.js'
 import { createTestDatabase, type TestDatabase } from '../servers/test-database.js'
+import { correctionsContract } from './corrections-contract.js'
 import { agreesWithModel } from './model-property.js'
 import { storeContract } from './store-contract.js'
 import { openMysql } from './subjects.js'
@@ -11,7 +12,10 @@ describeServers('MysqlStore', (server) => {
   })
   afterAll(() => database.drop())
 
-  describe('with several statements in a packet', () => storeContract(() => openMysql(database)))
+  describe('with several statements in a packet', () => {
+    storeContract(() => openMysql(database))
+    correctionsContract(() => openMysql(database))
+  })
   describe('statement by statement', () =>
     storeContract(() => openMysql(database, { multipleStatements: false })))
 

@@ -60,6 +60,18 @@ export class ReferenceModel {
     })
   }
 
+  refund(key: string, policy: Policy, cost: number, at: number): void {
+    const log = this.#log(key)
+    if (policy.algorithm === 'fixed-window') {
+      const start = startOf(policy, at)
+      const attempts = log.attempts.get(start) ?? 0
+      if (attempts >= cost) log.attempts.set(start, attempts - cost)
+      return
+    }
+    const taken = log.admitted.findIndex((event) => event.ts === at && event.cost === cost)
+    if (taken >= 0) log.admitted.splice(taken, 1)
+  }
+
   reset(key: string): void {
     this.#logs.delete(key)
   }

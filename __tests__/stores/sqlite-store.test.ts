@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { correctionsContract } from './corrections-contract.js'
 import { agreesWithModel } from './model-property.js'
 import { storeContract } from './store-contract.js'
 import type { Subject } from './subject.js'
@@ -17,6 +18,7 @@ describe('SqliteStore', () => {
   }
 
   storeContract(open)
+  correctionsContract(open)
 
   it('decides any schedule as the reference model does', () => agreesWithModel(open, 150))
 })

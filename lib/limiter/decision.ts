@@ -1,16 +1,43 @@
 import type { Policy, Reading } from '../stores/store.js'
 import type { StoreError } from '../stores/store-error.js'
 
-interface Described {
+/** One limit's part of a decision. */
+export interface LimitState {
   /** The policy's name. */
   readonly policy: string
   /** The key as it was given; several parts as JSON. */
   readonly key: string
   /** Highest cost admitted in a window. */
   readonly limit: number
+  /** Length of the window in seconds. */
+  readonly windowSeconds: number
+  /** Whether this limit denies the hit. A hit that any limit denies is charged to none. */
+  readonly denied: boolean
+  /** Cost inside the window, this hit included when it was admitted; for a fixed window attempts. */
+  readonly used: number
+  /** `limit − used`, never below 0. */
+  readonly remaining: number
+  /**
+   * Whole seconds, rounded up, after which this limit lets the same hit pass: 0 when it does not deny it, at least 1
+   * when it does, null when it never can, because the cost is above the limit.
+   */
+  readonly retryAfterSeconds: number | null
+  /** Whole seconds, rounded up, until the oldest counted hit leaves (sliding) or the window ends (fixed). */
+  readonly resetSeconds: number
 }
 
-/** The hit was within the limit, and is counted. */
+interface Described {
+  /** The policy's name: of several limits, that of the one which decided. */
+  readonly policy: string
+  /** The key as it was given; several parts as JSON. */
+  readonly key: string
+  /** Highest cost admitted in a window. */
+  readonly limit: number
+  /** Every limit that is known; when memory denied the hit, only the one that did. Empty when degraded. */
+  readonly limits: readonly LimitState[]
+}
+
+/** The hit was within all limits, and is counted. Of several limits, this tells of the one with least remaining. */
 export interface AllowedDecision extends Described {
   readonly outcome: 'allowed'
   readonly allowed: true
@@ -23,7 +50,10 @@ export interface AllowedDecision extends Described {
   readonly resetSeconds: number
 }
 
-/** The hit would have gone over the limit. A sliding window has not counted it, a fixed window has. */
+/**
+ * The hit would have gone over a limit. A sliding window has not counted it, a fixed window has. Of several limits,
+ * this tells of the one that takes longest.
+ */
 export interface DeniedDecision extends Described {
   readonly outcome: 'denied'
   readonly allowed: false
@@ -32,7 +62,7 @@ export interface DeniedDecision extends Described {
   readonly remaining: number
   /**
    * Whole seconds, rounded up, at least 1: the same hit after that time passes, unless others came first. Null when
-   * it never can, because its cost is above the limit.
+   * it never can, because its cost is above a limit.
    */
   readonly retryAfterSeconds: number | null
   readonly resetSeconds: number
@@ -63,20 +93,37 @@ export type Decision = AllowedDecision | DeniedDecision | DegradedDecision
 /** Whole seconds, rounded up: a client that waits for them never comes too early. */
 export const wholeSeconds = (micros: number): number => Math.max(0, Math.ceil(micros / 1_000_000))
 
-/** The decision of a store, in the caller's words. */
-export function decisionOf(policy: Policy, key: string, reading: Reading): AllowedDecision | DeniedDecision {
+/** A store's reading, in the caller's words. */
+export function limitStateOf(policy: Policy, key: string, reading: Reading): LimitState {
   const { denied, used, retryMicros, resetMicros } = reading
-  const state = {
+  const wait = Number.isFinite(retryMicros) ? Math.max(1, wholeSeconds(retryMicros)) : null
+  return {
     policy: policy.name,
     key,
     limit: policy.limit,
+    windowSeconds: policy.windowSeconds,
+    denied,
     used,
     remaining: Math.max(0, policy.limit - used),
+    retryAfterSeconds: denied ? wait : 0,
     resetSeconds: wholeSeconds(resetMicros),
   }
-  if (!denied) return { outcome: 'allowed', allowed: true, ...state, retryAfterSeconds: 0 }
-  const retryAfterSeconds = Number.isFinite(retryMicros) ? Math.max(1, wholeSeconds(retryMicros)) : null
-  return { outcome: 'denied', allowed: false, ...state, retryAfterSeconds }
+}
+
+const waitOf = ({ retryAfterSeconds }: LimitState): number => retryAfterSeconds ?? Number.POSITIVE_INFINITY
+
+/** The decision that follows from the state of all limits; there is at least one. */
+export function decisionOf(limits: readonly LimitState[]): AllowedDecision | DeniedDecision {
+  const denying = limits.filter(({ denied }) => denied)
+  const deciding =
+    denying.length > 0
+      ? denying.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a))
+      : limits.reduce((a, b) => (b.remaining < a.remaining ? b : a))
+  const { policy, key, limit, used, remaining, resetSeconds, retryAfterSeconds } = deciding
+  const state = { policy, key, limit, used, remaining, resetSeconds, limits }
+  return denying.length > 0
+    ? { outcome: 'denied', allowed: false, ...state, retryAfterSeconds }
+    : { outcome: 'allowed', allowed: true, ...state, retryAfterSeconds: 0 }
 }
 
 /** The decision of `onStoreError`. */
@@ -92,6 +139,7 @@ export function degradedDecision(
     policy: policy.name,
     key,
     limit: policy.limit,
+    limits: [],
     used: null,
     remaining: null,
     retryAfterSeconds: null,

@@ -2,7 +2,7 @@ import { withinDeadline } from '../stores/before-abort.js'
 import { checkOptionNames, optionError } from '../stores/option-error.js'
 import type { Policy, Reading, Store } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
-import { type Decision, decisionOf, degradedDecision } from './decision.js'
+import { type Decision, decisionOf, degradedDecision, limitStateOf } from './decision.js'
 import type { DenyCache } from './deny-cache.js'
 import { FailureLog } from './failure-log.js'
 import { Lane } from './lane.js'
@@ -70,7 +70,7 @@ export class Limiter {
     const { policy } = this
     const stored = storageKey(policy, key)
     const refused = this.#denials.refuse(stored, cost, performance.now())
-    if (refused !== null) return decisionOf(policy, keyText(key), refused)
+    if (refused !== null) return decisionOf([limitStateOf(policy, keyText(key), refused)])
 
     try {
       const hit = { charges: [{ key: stored, policy }], cost }
@@ -79,7 +79,7 @@ export class Limiter {
       if (reading.denied && this.#lane.isCurrent(sentAt)) {
         this.#denials.remember(stored, policy, cost, reading, sentAt)
       }
-      return decisionOf(policy, keyText(key), reading)
+      return decisionOf([limitStateOf(policy, keyText(key), reading)])
     } catch (error) {
       return this.#degrade(key, error)
     }
@@ -97,7 +97,7 @@ export class Limiter {
     const { store, timeoutMs } = this.#options
     try {
       const [reading] = await withinDeadline(timeoutMs, (signal) => store.peek([charge], signal))
-      return decisionOf(policy, keyText(key), reading as Reading)
+      return decisionOf([limitStateOf(policy, keyText(key), reading as Reading)])
     } catch (error) {
       return this.#degrade(key, error)
     }

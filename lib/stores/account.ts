@@ -19,6 +19,8 @@ export interface Head {
   memoFirst: number
   /** The running total just before that first event, or at the start of the fixed window. */
   memoBase: number
+  /** Everything is denied until then; 0 when it is not. */
+  blocked: number
 }
 
 /** The first event inside a window; `first` is 0 when the window is empty. */
@@ -48,6 +50,7 @@ export const EMPTY_HEAD: Readonly<Head> = {
   memoWindow: 0,
   memoFirst: 0,
   memoBase: 0,
+  blocked: 0,
 }
 
 /** The instant at which a key is decided: never before, and never equal to, its newest write. */

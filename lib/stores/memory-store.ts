@@ -1,9 +1,10 @@
 import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from './account.js'
 import { type Demand, demandsOf, demandsOfPeek } from './demand.js'
 import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
+import { refundedHead } from './refunded-head.js'
 import { settle, settlePeek } from './settle.js'
 import type { KeyWrite, RetryLookup } from './settling-key.js'
-import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from './store.js'
+import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from './store.js'
 import { StoreError } from './store-error.js'
 import { Sweeper } from './sweeper.js'
 
@@ -16,8 +17,8 @@ export interface MemoryStoreOptions {
 
 interface Event {
   readonly ts: number
-  readonly hits: number
-  readonly total: number
+  hits: number
+  total: number
 }
 
 interface Key {
@@ -71,6 +72,34 @@ export class MemoryStore implements Store {
     const { readings, lookups } = settlePeek(charges, this.#read(demandsOfPeek(charges).values()))
     for (const lookup of lookups) this.#resolve(lookup)
     return readings
+  }
+
+  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    this.#checkOpen()
+    for (const { key, policy, cost, at } of refunds) {
+      const entry = this.#keys.get(key)
+      if (entry === undefined) continue
+      const refunded = refundedHead(entry.head, policy, cost, at)
+      if (refunded === null) continue
+      if (policy.algorithm === 'sliding-window') {
+        const from = firstAfter(entry.events, ({ ts }) => ts >= at)
+        const event = entry.events[from]
+        if (event === undefined || event.ts !== at || event.hits < cost) continue
+        for (const later of entry.events.slice(from)) later.total -= cost
+        event.hits -= cost
+        if (event.hits === 0) entry.events.splice(from, 1)
+      }
+      entry.head = refunded
+    }
+  }
+
+  async block({ key }: Charge, micros: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    this.#checkOpen()
+    const { head = EMPTY_HEAD, expiresAt = 0, events = [] } = this.#keys.get(key) ?? {}
+    const blocked = Math.max(head.blocked, this.#now() + micros)
+    this.#keys.set(key, { head: { ...head, blocked }, expiresAt: Math.max(expiresAt, blocked), events })
   }
 
   async reset(keys: readonly string[]): Promise<void> {
@@ -141,7 +170,7 @@ export class MemoryStore implements Store {
         0,
         firstAfter(entry.events, (past) => past.ts > prune.upTo),
       )
-    if (event) entry.events.push(event)
+    if (event) entry.events.push({ ...event })
   }
 
   #resolve({ key, after, total, resolve }: RetryLookup): void {

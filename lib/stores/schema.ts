@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS rate_keys (
   memo_window BIGINT NOT NULL DEFAULT 0,
   memo_ts BIGINT NOT NULL DEFAULT 0,
   memo_base BIGINT NOT NULL DEFAULT 0,
+  -- everything is denied until then
+  blocked_until BIGINT NOT NULL DEFAULT 0,
   -- when the whole key may be swept
   expires_at BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (rkey),
@@ -94,6 +96,8 @@ CREATE TABLE IF NOT EXISTS rate_keys (
   memo_window INTEGER NOT NULL DEFAULT 0,
   memo_ts INTEGER NOT NULL DEFAULT 0,
   memo_base INTEGER NOT NULL DEFAULT 0,
+  -- everything is denied until then
+  blocked_until INTEGER NOT NULL DEFAULT 0,
   -- when the whole key may be swept
   expires_at INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (rkey)

@@ -32,8 +32,8 @@ export function settle(
   }
 
   const lookups: RetryLookup[] = []
-  const verdicts = batch.hits.map(({ charges, cost }): Verdict => {
-    const denied = charges.map(({ key, policy }) => entryOf(key).used(policy) + cost > policy.limit)
+  const verdicts = batch.hits.map(({ charges, cost, force = false }): Verdict => {
+    const denied = charges.map(({ key, policy }) => !force && entryOf(key).denies(policy, cost))
     const allowed = !denied.includes(true)
 
     // A key named by two charges of one hit (one log, two windows) is charged once.
@@ -71,7 +71,7 @@ export function settlePeek(
     const account = accounts.get(key)
     if (account === undefined) throw new Error('a key was not read')
     const entry = new SettlingKey(account, { key, policies: [policy], span: 0 })
-    return entry.judge(key, policy, 1, entry.used(policy) + 1 > policy.limit, lookups)
+    return entry.judge(key, policy, 1, entry.denies(policy, 1), lookups)
   })
   return { readings, lookups }
 }

@@ -62,6 +62,15 @@ export class SettlingKey {
     return base <= head.total ? head.total - base : head.total
   }
 
+  /** Whether a hit of this cost must be denied: the key is blocked, or the limit does not allow it. */
+  denies(policy: Policy, cost: number): boolean {
+    return this.#blockedMicros() > 0 || this.used(policy) + cost > policy.limit
+  }
+
+  #blockedMicros(): number {
+    return this.#account.head.blocked - this.#account.now
+  }
+
   used(policy: Policy): number {
     return this.#before(policy) + this.added
   }
@@ -97,10 +106,15 @@ export class SettlingKey {
       reading.retryMicros = Number.POSITIVE_INFINITY
       return reading
     }
-    if (policy.algorithm === 'fixed-window') return reading
+    const blockedMicros = this.#blockedMicros()
+    const fixed = policy.algorithm === 'fixed-window'
+    // Else it is the block alone that denies. A fixed window has counted the attempt already.
+    const overLimit = fixed ? reading.used >= policy.limit : reading.used + cost > policy.limit
+    reading.retryMicros = Math.max(overLimit ? reading.retryMicros : 0, blockedMicros)
+    if (fixed || !overLimit) return reading
     const excess = reading.used + cost - policy.limit
     const resolve = (ts: number): void => {
-      reading.retryMicros = ts + policy.windowMicros - this.#account.now
+      reading.retryMicros = Math.max(ts + policy.windowMicros - this.#account.now, blockedMicros)
     }
     if (excess > this.#before(policy)) resolve(this.at)
     else if (excess > 1) {
@@ -134,8 +148,9 @@ export class SettlingKey {
         memoWindow: policy.windowMicros,
         memoFirst: memo.first,
         memoBase: memo.base,
+        blocked: head.blocked,
       },
-      expiresAt: Math.ceil((this.at + span) / step) * step,
+      expiresAt: Math.max(Math.ceil((this.at + span) / step) * step, head.blocked),
       event: this.logged > 0 ? { ts: this.at, hits: this.logged, total } : null,
       prune: pruneTo > 0 ? { after: head.pruned, upTo: pruneTo } : null,
     }

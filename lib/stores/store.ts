@@ -40,6 +40,8 @@ export interface Hit {
   readonly charges: readonly Charge[]
   /** Whole number, 1 to 1,000,000,000,000; the same for every charge of the hit. */
   readonly cost: number
+  /** Counts the hit although limits deny it: a penalty. Default false. */
+  readonly force?: boolean
 }
 
 /** Attempts on a fixed window that were refused from memory and still have to be counted. */
@@ -48,6 +50,14 @@ export interface Refusal extends Charge {
   readonly attempts: number
   /** Start of the window they belong to, in microseconds since the epoch. In any other window they count nothing. */
   readonly windowStart: number
+}
+
+/** Gives back exactly one admitted hit. */
+export interface Refund extends Charge {
+  /** What the hit cost. */
+  readonly cost: number
+  /** The instant of the hit's decision: its reading's `at`. */
+  readonly at: number
 }
 
 /** What a store decides in one transaction. */
@@ -100,7 +110,14 @@ export interface Store {
   decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]>
   /** Reads the state of each charge without counting anything; `denied` tells whether a hit of cost 1 would be. */
   peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]>
-  /** Forgets everything counted for these keys. */
+  /**
+   * Takes admitted hits out of the count again, where they still are: what has left its window, was pruned or reset
+   * is gone already, and nothing is taken from another hit's share or another window.
+   */
+  refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void>
+  /** Denies everything on a key for so many microseconds from now on; never shortens a block that is there. */
+  block(charge: Charge, micros: number, signal: AbortSignal): Promise<void>
+  /** Forgets everything counted for these keys, and their blocks. */
   reset(keys: readonly string[]): Promise<void>
   /** Removes keys that nobody has used for longer than their window and retention, with their events. */
   sweep(): Promise<SweepResult>

@@ -21,6 +21,8 @@ CREATE TABLE IF NOT EXISTS rate_keys (
   memo_window INTEGER NOT NULL DEFAULT 0,
   memo_ts INTEGER NOT NULL DEFAULT 0,
   memo_base INTEGER NOT NULL DEFAULT 0,
+  -- everything is denied until then
+  blocked_until INTEGER NOT NULL DEFAULT 0,
   -- when the whole key may be swept
   expires_at INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (rkey)

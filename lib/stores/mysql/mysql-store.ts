@@ -1,8 +1,9 @@
 import { beforeAbort, withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
-import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
+import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
+import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
@@ -129,6 +130,22 @@ export class MysqlStore implements Store {
     await this.#whenReady(signal)
     return this.#units.run(
       (connection, session) => peekUnit(connection, session, this.#hints, charges),
+      signal,
+    )
+  }
+
+  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
+    await this.#whenReady(signal)
+    await this.#units.run(
+      (connection, session, onCommit) => refundUnit(connection, session, onCommit, refunds),
+      signal,
+    )
+  }
+
+  async block(charge: Charge, micros: number, signal: AbortSignal): Promise<void> {
+    await this.#whenReady(signal)
+    await this.#units.run(
+      (connection, session, onCommit) => blockUnit(connection, session, onCommit, charge, micros),
       signal,
     )
   }

@@ -79,8 +79,8 @@ function openAccounts(
 ): Map<string, OpenAccount> {
   const accounts = new Map<string, OpenAccount>()
   for (const [rkey, now, ...columns] of rows) {
-    const [total, last, span, pruned, memoWindow, memoFirst, memoBase] = columns.map(integer)
-    const head = { total, last, span, pruned, memoWindow, memoFirst, memoBase } as Head
+    const [total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked] = columns.map(integer)
+    const head = { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked } as Head
     accounts.set(String(rkey), { head, now: integer(now), windows: new Map(), pruneTo: 0 })
   }
   for (const key of demands.keys()) {

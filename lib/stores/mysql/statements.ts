@@ -61,7 +61,7 @@ export const lockKeys = (literals: readonly string[]): string =>
 
 /** The heads of keys, by primary key, and the clock. In Node's hands they tell most windows already. */
 export const readHeads = (literals: readonly string[]): string =>
-  `SELECT rkey, ${NOW}, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base
+  `SELECT rkey, ${NOW}, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until
 FROM rate_keys WHERE rkey IN (${literals.join(', ')})`
 
 /** The instant of the decision: never before the key's newest write. See `instantOf`. */
@@ -118,7 +118,7 @@ export function writeStatements(writes: readonly KeyWrite[]): string[] {
     const rkey = keyLiteral(key)
     if (event) events.push(`(${rkey}, ${int(event.ts)}, ${int(event.hits)}, ${int(event.total)})`)
     heads.push(
-      `(${rkey}, ${int(head.total)}, ${int(head.last)}, ${int(head.span)}, ${int(head.pruned)}, ${int(head.memoWindow)}, ${int(head.memoFirst)}, ${int(head.memoBase)}, ${int(expiresAt)})`,
+      `(${rkey}, ${int(head.total)}, ${int(head.last)}, ${int(head.span)}, ${int(head.pruned)}, ${int(head.memoWindow)}, ${int(head.memoFirst)}, ${int(head.memoBase)}, ${int(head.blocked)}, ${int(expiresAt)})`,
     )
     if (prune) deletes.push(deleteEvents(rkey, prune.after, prune.upTo))
   }
@@ -128,7 +128,7 @@ export function writeStatements(writes: readonly KeyWrite[]): string[] {
   }
   if (heads.length > 0) {
     statements.push(
-      `REPLACE INTO rate_keys (rkey, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, expires_at) VALUES ${heads.join(', ')}`,
+      `REPLACE INTO rate_keys (rkey, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, expires_at) VALUES ${heads.join(', ')}`,
     )
   }
   return statements.concat(deletes)
@@ -193,3 +193,39 @@ export const lockKey = (rkey: string): string =>
 /** Forgets the remembered start of the window, because its event was deleted. */
 export const forgetMemo = (rkey: string): string =>
   `UPDATE rate_keys SET memo_window = 0, memo_ts = 0 WHERE rkey = ${rkey}`
+
+/** Locks those of the keys that exist, in the order of the primary key. */
+export const lockExisting = (literals: readonly string[]): string =>
+  `SELECT rkey FROM rate_keys WHERE rkey IN (${literals.join(', ')}) ORDER BY rkey FOR UPDATE`
+
+/** The events of some keys and instants, each by its primary key. */
+export const readEvents = (events: readonly { rkey: string; ts: number }[]): string =>
+  events
+    .map(({ rkey, ts }) => `SELECT rkey, ts, hits FROM rate_events WHERE rkey = ${rkey} AND ts = ${int(ts)}`)
+    .join('\nUNION ALL\n')
+
+/**
+ * Takes cost out of a key's log: out of its event, and out of the running totals from there on, so that what any
+ * window counts stays a subtraction. Rows are found by primary key, and were written since the hit.
+ */
+export const takeFromEvents = (rkey: string, ts: number, cost: number, remove: boolean): string[] => {
+  const range = `WHERE rkey = ${rkey} AND ts >= ${int(ts)}`
+  const take = `UPDATE rate_events SET total = total - ${int(cost)}, hits = hits - IF(ts = ${int(ts)}, ${int(cost)}, 0) ${range}`
+  // The remembered start of a window holds the total before it, unless its event is the one that goes.
+  const head = `UPDATE rate_keys SET total = total - ${int(cost)},
+  memo_base = IF(memo_ts > ${int(ts)}, memo_base - ${int(cost)}, memo_base)${remove ? `,\n  memo_window = IF(memo_ts = ${int(ts)}, 0, memo_window)` : ''}
+WHERE rkey = ${rkey}`
+  const gone = `DELETE FROM rate_events WHERE rkey = ${rkey} AND ts = ${int(ts)}`
+  return remove ? [take, head, gone] : [take, head]
+}
+
+/** Takes attempts out of a fixed window, if it is still that window, and never more than it holds. */
+export const takeFromFixed = (rkey: string, windowStart: number, cost: number): string =>
+  `UPDATE rate_keys SET total = total - ${int(cost)}
+WHERE rkey = ${rkey} AND memo_ts = ${int(windowStart)} AND total - memo_base >= ${int(cost)}`
+
+/** Blocks a key that is locked; a longer block stays. The row lives for as long as its block. */
+export const blockKey = (rkey: string, micros: number): string =>
+  `UPDATE rate_keys SET blocked_until = GREATEST(blocked_until, ${NOW} + ${int(micros)}),
+  expires_at = GREATEST(expires_at, blocked_until)
+WHERE rkey = ${rkey}`

@@ -1,8 +1,9 @@
 import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from '../account.js'
 import { type Demand, demandsOf, demandsOfPeek } from '../demand.js'
+import { refundedHead } from '../refunded-head.js'
 import { settle, settlePeek } from '../settle.js'
 import type { KeyWrite, RetryLookup } from '../settling-key.js'
-import type { Batch, Charge, Reading, Verdict } from '../store.js'
+import type { Batch, Charge, Reading, Refund, Verdict } from '../store.js'
 import type { Statements } from './statements.js'
 
 /** Decides one batch. The caller holds the write lock, and read `now`, in microseconds, under it. */
@@ -53,10 +54,51 @@ export const bytesOf = (key: string): Uint8Array => Buffer.from(key, 'utf8')
 
 function writeKey(statements: Statements, { key, head, expiresAt, event, prune }: KeyWrite): void {
   const rkey = bytesOf(key)
-  const { total, last, span, pruned, memoWindow, memoFirst, memoBase } = head
   if (event) statements.insertEvent.run(rkey, event.ts, event.hits, event.total)
-  statements.writeHead.run(rkey, total, last, span, pruned, memoWindow, memoFirst, memoBase, expiresAt)
+  writeHead(statements, rkey, head, expiresAt)
   if (prune) statements.pruneEvents.run(rkey, prune.after, prune.upTo)
+}
+
+function writeHead(statements: Statements, rkey: Uint8Array, head: Head, expiresAt: number): void {
+  const { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked } = head
+  statements.writeHead.run(
+    rkey,
+    total,
+    last,
+    span,
+    pruned,
+    memoWindow,
+    memoFirst,
+    memoBase,
+    blocked,
+    expiresAt,
+  )
+}
+
+/** Gives back one hit, if it is still there. The caller holds the write lock. */
+export function refundHit(statements: Statements, { key, policy, cost, at }: Refund): void {
+  const rkey = bytesOf(key)
+  const head = statements.head.get(rkey) as (Head & { expiresAt: number }) | undefined
+  if (head === undefined) return
+  const refunded = refundedHead(head, policy, cost, at)
+  if (policy.algorithm === 'fixed-window') {
+    if (refunded !== null) writeHead(statements, rkey, refunded, head.expiresAt)
+    return
+  }
+  const event = statements.eventHits.get(rkey, at) as { hits: number } | undefined
+  if (event === undefined || event.hits < cost || refunded === null) return
+  statements.takeFromEvent.run(cost, rkey, at)
+  statements.takeFromTotals.run(cost, rkey, at)
+  statements.deleteEvent.run(rkey, at)
+  writeHead(statements, rkey, refunded, head.expiresAt)
+}
+
+/** Blocks a key, which may be new, until an instant; a longer block stays. */
+export function blockKey(statements: Statements, key: string, until: number): void {
+  const rkey = bytesOf(key)
+  const head = statements.head.get(rkey) as (Head & { expiresAt: number }) | undefined
+  const blocked = Math.max(head?.blocked ?? 0, until)
+  writeHead(statements, rkey, { ...EMPTY_HEAD, ...head, blocked }, Math.max(head?.expiresAt ?? 0, blocked))
 }
 
 function resolveLookup(statements: Statements, { key, after, total, resolve }: RetryLookup): void {

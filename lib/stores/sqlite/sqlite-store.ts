@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
-import type { Batch, Charge, Reading, Store, SweepResult, Verdict } from '../store.js'
+import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { isBusy, sqliteError } from './classify-error.js'
-import { bytesOf, decideBatch, peekCharges } from './decide-batch.js'
+import { blockKey, bytesOf, decideBatch, peekCharges, refundHit } from './decide-batch.js'
 import { checkSchema, installSchema } from './install.js'
 import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
 import { prepareStatements, type Statements } from './statements.js'
@@ -98,6 +98,16 @@ export class SqliteStore implements Store {
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     return this.#transact(({ statements }) => peekCharges(statements, charges, this.#now()), signal)
+  }
+
+  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
+    await this.#transact(({ statements }) => {
+      for (const refund of refunds) refundHit(statements, refund)
+    }, signal)
+  }
+
+  async block({ key }: Charge, micros: number, signal: AbortSignal): Promise<void> {
+    await this.#transact(({ statements }) => blockKey(statements, key, this.#now() + micros), signal)
   }
 
   async reset(keys: readonly string[]): Promise<void> {

@@ -1,0 +1,127 @@
+import type { Store } from '../../lib/stores/store.js'
+import { admitted, charge, decide, hit, hitOn, peek, policy } from './policies.js'
+import { type OpenSubject, START, type Subject } from './subject.js'
+
+/** What every store must do when hits are given back, forced, or a key is blocked. */
+export function correctionsContract(open: OpenSubject): void {
+  let subject: Subject
+  let store: Store
+  const at = (millis: number): Promise<void> => subject.setClock(START + millis)
+  const signal = (): AbortSignal => new AbortController().signal
+  const used = async (by = policy(), key = 'a'): Promise<number> => (await peek(store, key, by)).used
+
+  beforeEach(async () => {
+    subject = await open()
+    store = subject.store
+    await store.install()
+    await at(0)
+  })
+  afterEach(() => subject.close())
+
+  describe('a refund', () => {
+    it('gives back exactly the hit that was taken, and its time with it', async () => {
+      const ten = policy({ limit: 10 })
+      const first = await hit(store, 'a', ten, 4)
+      await at(10_000)
+      const second = await hit(store, 'a', ten, 3)
+      await at(20_000)
+      await hit(store, 'a', ten, 2)
+      await store.refund([{ ...charge('a', ten), cost: 3, at: second.at }], signal())
+      expect(await used(ten)).toBe(6)
+      await at(60_001)
+      expect(await used(ten)).toBe(2)
+      await store.refund([{ ...charge('a', ten), cost: 4, at: first.at }], signal())
+      expect(await used(ten)).toBe(2)
+      await at(80_001)
+      expect(await used(ten)).toBe(0)
+    })
+
+    it('of one hit leaves the others of its batch', async () => {
+      const [first] = await decide(store, [hitOn('a', policy(), 1), hitOn('a', policy(), 1)])
+      await store.refund(
+        [{ ...charge('a', policy()), cost: 1, at: first?.readings[0]?.at as number }],
+        signal(),
+      )
+      expect(await used()).toBe(1)
+      expect(await admitted(store, 3, 'a', policy())).toEqual([true, true, false])
+    })
+
+    it('of the first event of the window moves the wait to the next one', async () => {
+      const two = policy({ limit: 2 })
+      const first = await hit(store, 'a', two)
+      await at(10_000)
+      await hit(store, 'a', two)
+      await store.refund([{ ...charge('a', two), cost: 1, at: first.at }], signal())
+      await at(20_000)
+      await hit(store, 'a', two)
+      expect(Math.round((await hit(store, 'a', two)).retryMicros / 1e6)).toBe(50)
+    })
+
+    it('never goes below zero, creates nothing, and touches nothing that was reset (hazard 120)', async () => {
+      const one = await hit(store, 'a', policy())
+      const back = { ...charge('a', policy()), cost: 1, at: one.at }
+      await store.refund([back, back, back], signal())
+      await store.refund([{ ...charge('never', policy()), cost: 1, at: one.at }], signal())
+      expect(await used()).toBe(0)
+      await store.reset([charge('a', policy()).key])
+      await at(1000)
+      await hit(store, 'a', policy())
+      await store.refund([back], signal())
+      expect(await used()).toBe(1)
+    })
+
+    it('of a fixed window counts in that window and in no other (hazard 120)', async () => {
+      const fixed = policy({ algorithm: 'fixed-window' })
+      const first = await hit(store, 'a', fixed)
+      await hit(store, 'a', fixed)
+      const back = { ...charge('a', fixed), cost: 1, at: first.at }
+      await store.refund([back], signal())
+      expect(await used(fixed)).toBe(1)
+      await at(60_000)
+      expect(await admitted(store, 3, 'a', fixed)).toEqual([true, true, true])
+      await store.refund([back], signal())
+      expect(await admitted(store, 1, 'a', fixed)).toEqual([false])
+    })
+  })
+
+  it('counts a forced hit over the limit, and the wait grows with it', async () => {
+    for (const algorithm of ['sliding-window', 'fixed-window'] as const) {
+      const by = policy({ algorithm, limit: 3 })
+      const [verdict] = await decide(store, [{ ...hitOn('a', by, 5), force: true }])
+      expect(verdict?.allowed).toBe(true)
+      expect(await used(by)).toBe(5)
+      expect((await hit(store, 'a', by)).denied).toBe(true)
+    }
+  })
+
+  describe('a block', () => {
+    it.each(['sliding-window', 'fixed-window'] as const)(
+      'denies everything until it ends (%s)',
+      async (algorithm) => {
+        const by = policy({ algorithm, limit: 100 })
+        await hit(store, 'a', by)
+        await store.block(charge('a', by), 90_000_000, signal())
+        await at(30_000)
+        const reading = await hit(store, 'a', by)
+        expect([reading.denied, reading.retryMicros]).toEqual([true, 60_000_000])
+        expect((await peek(store, 'a', by)).denied).toBe(true)
+        expect((await hit(store, 'b', by)).denied).toBe(false)
+        await at(90_000)
+        expect((await hit(store, 'a', by)).denied).toBe(false)
+      },
+    )
+
+    it('is not shortened by a shorter one, survives a sweep, and ends with a reset (hazard 157)', async () => {
+      await store.block(charge('a', policy()), 600_000_000, signal())
+      await store.block(charge('a', policy()), 1_000_000, signal())
+      await at(300_000)
+      await store.sweep()
+      expect((await hit(store, 'a', policy())).retryMicros).toBe(300_000_000)
+      await store.reset([charge('a', policy()).key])
+      expect((await hit(store, 'a', policy())).denied).toBe(false)
+      await at(700_000)
+      await store.sweep()
+      expect(await subject.size()).toEqual({ keys: 0, events: 0 })
+    })
+  })
+}

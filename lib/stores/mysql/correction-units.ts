@@ -1,0 +1,62 @@
+import type { Charge, Refund } from '../store.js'
+import { type Connection, integer } from './connection.js'
+import type { Session } from './session.js'
+import {
+  blockKey,
+  bytesLiteral,
+  COMMIT,
+  keyLiteral,
+  lockExisting,
+  lockKeys,
+  readEvents,
+  takeFromEvents,
+  takeFromFixed,
+} from './statements.js'
+
+/** Gives back hits in one transaction, under the locks of their keys. What is not there any more is passed over. */
+export async function refundUnit(
+  connection: Connection,
+  session: Session,
+  onCommit: () => void,
+  refunds: readonly Refund[],
+): Promise<void> {
+  const literals = [...new Set(refunds.map(({ key }) => keyLiteral(key)))].sort()
+  const sliding = refunds.filter(({ policy }) => policy.algorithm === 'sliding-window')
+  const opening = [...session.begin, lockExisting(literals)]
+  if (sliding.length > 0) {
+    opening.push(readEvents(sliding.map(({ key, at }) => ({ rkey: keyLiteral(key), ts: at }))))
+  }
+  const results = await connection.run(opening)
+  const found = sliding.length > 0 ? (results.at(-1)?.rows ?? []) : []
+  /** What is left of each event, as refunds of one batch are taken from it one after the other. */
+  const left = new Map(
+    found.map(([rkey, ts, hits]) => [`${bytesLiteral(rkey as Buffer)} ${integer(ts)}`, integer(hits)]),
+  )
+
+  const statements = refunds.flatMap(({ key, policy, cost, at }) => {
+    const rkey = keyLiteral(key)
+    if (policy.algorithm === 'fixed-window')
+      return [takeFromFixed(rkey, at - (at % policy.windowMicros), cost)]
+    const event = `${rkey} ${at}`
+    const hits = left.get(event) ?? 0
+    if (hits < cost) return []
+    left.set(event, hits - cost)
+    return takeFromEvents(rkey, at, cost, hits === cost)
+  })
+  onCommit()
+  await connection.run([...statements, COMMIT])
+}
+
+/** Blocks a key, which may be new, by the database's clock. */
+export async function blockUnit(
+  connection: Connection,
+  session: Session,
+  onCommit: () => void,
+  { key }: Charge,
+  micros: number,
+): Promise<void> {
+  const rkey = keyLiteral(key)
+  await connection.run([...session.begin, lockKeys([rkey])])
+  onCommit()
+  await connection.run([blockKey(rkey, micros), COMMIT])
+}
