@@ -10,7 +10,7 @@ const ROOMS: Record<string, readonly string[]> = {
 
 /** Packages that a room may load when it is imported; drivers and Express are the application's. */
 const PACKAGES: Record<string, readonly string[]> = {
-  http: ['http-problem-details', 'ipaddr.js', 'structured-headers'],
+  http: ['http-problem-details', 'ipaddr.js', 'lru-cache', 'structured-headers'],
   limiter: ['lru-cache'],
   stores: ['lru-cache'],
 }

@@ -100,11 +100,10 @@ function limiter(options: RateLimitOptions): RateLimitMiddleware {
       sendProblem(res, 503, { detail: 'The rate limiter cannot decide at the moment.' })
       return
     }
-    sendProblem(res, 429, { ...denialProblem(middleware.policy, decision), key: decision.key })
+    sendProblem(res, 429, { ...denialProblem(decision), key: decision.key })
   }
   // Longer than the default: on a laptop that is busy with many curls, wait rather than let requests through uncounted.
-  const middleware = rateLimit({ timeoutMs: 2000, ...options, handler })
-  return middleware
+  return rateLimit({ timeoutMs: 2000, ...options, handler })
 }
 
 /** What an answer tells of one decision; `used` and `remaining` are null while the store is down. */

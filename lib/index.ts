@@ -1,5 +1,15 @@
-export { addressKey } from './http/address-key.js'
-export type { DenialHandler, KeyFunction, RateLimitOptions } from './http/options.js'
+export { type AddressKeyOptions, addressKey, clientAddress } from './http/address-key.js'
+export { type Cooldown, type CooldownOptions, type CooldownState, cooldown } from './http/cooldown.js'
+export type { StandardHeaders } from './http/headers.js'
+export type {
+  DenialHandler,
+  KeyFunction,
+  PerRequest,
+  RateLimitOptions,
+  RateLimitsOptions,
+  RequestBehaviourOptions,
+  RequestLimitOptions,
+} from './http/options.js'
 export { denialProblem } from './http/problem.js'
 export { type RateLimitMiddleware, rateLimit } from './http/rate-limit.js'
 export {
@@ -8,15 +18,24 @@ export {
   rateLimitStatus,
   type StatusLimiter,
 } from './http/rate-limit-status.js'
+export type { WarningCode } from './http/warnings.js'
+export type { DecisionMessage } from './limiter/channels.js'
 export type {
   AllowedDecision,
   Decision,
   DegradedDecision,
   DeniedDecision,
+  LimitState,
 } from './limiter/decision.js'
 export type { Logger } from './limiter/failure-log.js'
 export { type HitOptions, Limiter } from './limiter/limiter.js'
-export type { LimiterOptions } from './limiter/limiter-options.js'
+export type {
+  BehaviourOptions,
+  DecisionHook,
+  LimiterOptions,
+  LimitOptions,
+} from './limiter/limiter-options.js'
+export { normalizeKey } from './limiter/normalize-key.js'
 export type { Key } from './limiter/storage-key.js'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store.js'
 export { MysqlStore, type MysqlStoreOptions } from './stores/mysql/mysql-store.js'
@@ -28,6 +47,7 @@ export type {
   Hit,
   Policy,
   Reading,
+  Refund,
   Refusal,
   Store,
   SweepResult,

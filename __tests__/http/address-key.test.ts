@@ -7,11 +7,13 @@ import type { Request } from 'express'
 import { MemoryStore, type RateLimitOptions, rateLimit } from 'express-sql-rate-limit'
 import fc from 'fast-check'
 import request from 'supertest'
-import { addressKey } from '../../lib/http/address-key.js'
+import { type AddressKeyOptions, addressKey, clientAddress } from '../../lib/http/address-key.js'
 import { appWith, exchange, expressVersions, portOf, serve, statusesOf } from './serve.js'
 
-const keyOf = (ip: string | undefined, remoteAddress?: string): string =>
-  addressKey({ ip, socket: { remoteAddress } } as Request)
+const requestOf = (ip: string | undefined, remoteAddress?: string): Request =>
+  ({ ip, socket: { remoteAddress } }) as Request
+const keyOf = (ip: string | undefined, remoteAddress?: string, options?: AddressKeyOptions): string =>
+  addressKey(requestOf(ip, remoteAddress), options)
 
 describe('one client is one key', () => {
   test.each([
@@ -109,10 +111,95 @@ describe('what is no address', () => {
   })
 })
 
+describe('how many bits of IPv6', () => {
+  test.each([
+    [32, '2001:db8::/32'],
+    [33, '2001:db8:8000::/33'],
+    [44, '2001:db8:fff0::/44'],
+    [48, '2001:db8:ffff::/48'],
+    [55, '2001:db8:ffff:fe00::/55'],
+    [56, '2001:db8:ffff:ff00::/56'],
+    [57, '2001:db8:ffff:ff80::/57'],
+    [64, '2001:db8:ffff:ffff::/64'],
+    [127, '2001:db8:ffff:ffff:ffff:ffff:ffff:fffe/127'],
+    [128, '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff/128'],
+  ])('hazard 116: by %i', (ipv6Subnet, key) => {
+    expect(keyOf('2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', '', { ipv6Subnet })).toBe(key)
+    expect(keyOf('2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', '', { ipv6Subnet: () => ipv6Subnet })).toBe(key)
+  })
+
+  test('hazard 116: two addresses are one client if, and only if, they agree in so many bits', () => {
+    const bits = (n: bigint): string =>
+      Array.from({ length: 8 }, (_, i) => ((n >> BigInt(112 - 16 * i)) & 0xffffn).toString(16)).join(':')
+    const address = fc.bigInt({ min: 1n << 125n, max: (1n << 126n) - 1n })
+    fc.assert(
+      fc.property(address, fc.nat(127), fc.integer({ min: 32, max: 128 }), (n, flipped, ipv6Subnet) => {
+        const other = n ^ (1n << BigInt(127 - flipped))
+        const isSame = keyOf(bits(n), '', { ipv6Subnet }) === keyOf(bits(other), '', { ipv6Subnet })
+        expect(isSame).toBe(flipped >= ipv6Subnet)
+      }),
+    )
+  })
+
+  test('IPv4, mapped and loopback addresses have none', () => {
+    const ipv6Subnet = jest.fn(() => 64)
+    expect(['203.0.113.9', '::ffff:203.0.113.9', '::1'].map((ip) => keyOf(ip, '', { ipv6Subnet }))).toEqual([
+      '203.0.113.9',
+      '203.0.113.9',
+      '::1',
+    ])
+    expect(ipv6Subnet).not.toHaveBeenCalled()
+  })
+
+  test('a function is asked with the request', () => {
+    const req = requestOf('2001:db8:1:2:3::')
+    const ipv6Subnet = jest.fn(() => 64)
+    expect(addressKey(req, { ipv6Subnet })).toBe('2001:db8:1:2::/64')
+    expect(ipv6Subnet).toHaveBeenCalledWith(req)
+  })
+
+  test.each([0, 31, 129, 56.5, -1, Number.NaN, Number.POSITIVE_INFINITY, '64', null, 64n, {}, [64], false])(
+    'a wrong number of bits throws: %p',
+    (value) => {
+      const ipv6Subnet = value as number
+      expect(() => keyOf('203.0.113.9', '', { ipv6Subnet })).toThrow(TypeError)
+      expect(() => keyOf('2001:db8::1', '', { ipv6Subnet: () => ipv6Subnet })).toThrow(
+        /`ipv6Subnet`.* 32 to 128/,
+      )
+    },
+  )
+
+  test('undefined is the default, an unknown option throws', () => {
+    expect(keyOf('2001:db8::1', '', { ipv6Subnet: undefined })).toBe('2001:db8::/56')
+    expect(() => keyOf('2001:db8::1', '', { ipv6subnet: 64 } as AddressKeyOptions)).toThrow(TypeError)
+  })
+})
+
+describe('the whole address', () => {
+  test.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['64:ff9b::203.0.113.9', '203.0.113.9'],
+    ['[2001:DB8:0:0:0:0:0:1%eth0]:443', '2001:db8::1'],
+    ['::1', '::1'],
+    ['unknown', '198.51.100.7'],
+  ])('%s is %s', (ip, address) => {
+    expect(clientAddress(requestOf(ip, '198.51.100.7'))).toBe(address)
+  })
+
+  test('hazard 111: none is null, also without a socket', () => {
+    expect(clientAddress(requestOf(undefined))).toBeNull()
+    expect(clientAddress({} as Request)).toBeNull()
+    expect(addressKey({} as Request)).toBe('no-address')
+  })
+})
+
 describe.each(expressVersions)('over the wire on Express %s', (_, express) => {
   function limited(options: Partial<RateLimitOptions> = {}, trustProxy: unknown = false) {
     const store = new MemoryStore({ sweepSeconds: false })
-    const app = appWith(express, rateLimit({ store, limit: 1, windowSeconds: 60, ...options }))
+    // What these requests are warned of is tested with the warnings.
+    const logger = { warn() {}, error: console.error }
+    const app = appWith(express, rateLimit({ store, limit: 1, windowSeconds: 60, logger, ...options }))
     app.set('trust proxy', trustProxy)
     const keys = () => app.handled.map((req) => req.rateLimit?.key)
     const forwarded = (addresses: string) => request(app).get('/').set('X-Forwarded-For', addresses)

@@ -15,7 +15,7 @@ const createStore = () => new MemoryStore({ sweepSeconds: false })
 const good = (): LimiterOptions => ({ store: createStore(), limit: 1, windowSeconds: 60 })
 
 /** Values that are wrong for each option. Nothing of them may fall back to a default. */
-const wrong: Record<keyof LimiterOptions, unknown[]> = {
+const wrong: Record<Exclude<keyof LimiterOptions, 'hashKeys'>, unknown[]> = {
   store: [undefined, null, 'mysql://localhost', {}, { decide() {} }, () => {}, { ...createStore() }],
   limit: [
     undefined,
@@ -42,6 +42,26 @@ const wrong: Record<keyof LimiterOptions, unknown[]> = {
   retainSeconds: [null, -1, 31_536_001, Number.NaN, Number.POSITIVE_INFINITY, '60', 60n, true, [60]],
   audit: [null, 0, 1, '', 'true', {}],
   logger: [null, 'console', true, {}, { log() {} }, { error: 'yes' }, () => {}],
+  dryRun: [null, 0, 1, '', 'true', {}],
+  onDecision: [null, 'log', 5, {}],
+  onDenied: [null, 'log', 5, {}],
+  onDegraded: [null, 'log', 5, {}],
+}
+const wrongRequest: Record<string, unknown[]> = {
+  cost: [null],
+  skip: [null, true, '/health'],
+  requestWasSuccessful: [null, 200, true],
+  allowList: [null, '127.0.0.1', ['nonsense'], ['10.0.0.0/33'], [5]],
+  denyList: [null, '127.0.0.1', ['nonsense'], ['::/129'], [5]],
+  ipv6Subnet: [null, 0, 31, 129, 56.5, '56'],
+  missingKey: [null, 'skip', true],
+  skipSuccessfulRequests: [null, 1, 'yes'],
+  skipFailedRequests: [null, 1, 'yes'],
+  statusCode: [null, 200, 600, '429', 429.5],
+  problemType: [null, '', 5, 'http://[::1'],
+  requestPropertyName: [null, '', 5],
+  standardHeaders: [null, true, 'draft-5', 8],
+  legacyHeaders: [null, 1, 'yes'],
 }
 const wrongHttp: Record<'keyFn' | 'handler', unknown[]> = {
   keyFn: [null, 'ip', 5, {}, ['ip'], true],
@@ -65,6 +85,18 @@ describe('a wrong option throws at construction, with its name, the rule, the va
     expectRefusal(() => new Limiter(options), name, value)
   })
 
+  test.each(rows(wrongRequest))('`%s` of a request: %p', (name, value) => {
+    const construct = () => rateLimit({ ...good(), [name]: value } as never)
+    expect(construct).toThrow(TypeError)
+    expect(construct).toThrow(new RegExp(`\`${name}`))
+  })
+
+  test.each([null, 5, '', 'short', {}])('`hashKeys`, and its value is not repeated: %p', (value) => {
+    const construct = () => rateLimit({ ...good(), hashKeys: value } as never)
+    expect(construct).toThrow(TypeError)
+    expect(construct).toThrow(/^Expected `hashKeys` to be a text of at least 16 characters/)
+  })
+
   test.each(rows(wrongHttp))('`%s` of a middleware: %p', (name, value) => {
     expectRefusal(() => rateLimit({ ...good(), [name]: value }), name, value)
   })
@@ -75,7 +107,7 @@ describe('a wrong option throws at construction, with its name, the rule, the va
   })
 
   test.each([
-    ...['Limit', 'max', 'windowMs', 'window', 'keyGenerator', 'passOnStoreError', 'message', 'keyfn'],
+    ...['Limit', 'max', 'windowMs', 'window', 'keyGenerator', 'passOnStoreError', 'mesage', 'keyfn'],
   ])('an unknown option throws too, and says what there is: `%s`', (name) => {
     const options = { ...good(), [name]: 5 }
     const message = new RegExp(`^Unknown option \`${name}\` of .*\\bwindowSeconds\\b`)
@@ -128,7 +160,7 @@ describe('a right option', () => {
     const options = Object.freeze({ ...good(), limit: 5, name: 'login' })
     const limiter = rateLimit(options)
     expect(limiter.store).toBe(options.store)
-    expect(limiter.policy).toMatchObject({
+    expect(limiter.policies[0]).toMatchObject({
       name: 'login',
       limit: 5,
       windowSeconds: 60,

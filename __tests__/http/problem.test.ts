@@ -1,10 +1,81 @@
 import { once } from 'node:events'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { MemoryStore, type RateLimitOptions, rateLimit } from 'express-sql-rate-limit'
+import { type DeniedDecision, MemoryStore, type RateLimitOptions, rateLimit } from 'express-sql-rate-limit'
 import request from 'supertest'
+import { denialProblem } from '../../lib/http/problem.js'
 import { stopTime } from '../limiter/moving-time.js'
 import { failures, SECRETS, WatchedStore } from '../limiter/watched-store.js'
 import { appWith, exchange, expressVersions, portOf, serve } from './serve.js'
+import { decide, type Limit, policyOf } from './telling.js'
+
+describe('the problem of a denial', () => {
+  const ping = policyOf({ name: 'ping', limit: 3, windowSeconds: 60 })
+  const day = policyOf({ name: 'day', limit: 1, windowSeconds: 86_400 })
+  const problemOf = (...limits: Limit[]) => denialProblem(decide(...limits) as DeniedDecision)
+  const never = Number.POSITIVE_INFINITY
+
+  test.each<[string, Limit[], string, string[]]>([
+    [
+      'one limit',
+      [[ping, 3, 42, 42]],
+      'Limit "ping" allows 3 requests per 60 seconds. Retry in 42 seconds.',
+      ['ping'],
+    ],
+    [
+      'one of several limits',
+      [
+        [ping, 3, 42, 42],
+        [day, 0, 0],
+      ],
+      'Limit "ping" allows 3 requests per 60 seconds. Retry in 42 seconds.',
+      ['ping'],
+    ],
+    [
+      'several limits, with one wait, the longest',
+      [
+        [ping, 3, 42, 42],
+        [day, 1, 7000, 7000],
+      ],
+      'Limit "ping" allows 3 requests per 60 seconds. Limit "day" allows 1 request per 86400 seconds. Retry in 7000 seconds.',
+      ['ping', 'day'],
+    ],
+    [
+      'a cost above the limit, which no waiting helps',
+      [[ping, 0, 0, never]],
+      'Limit "ping" allows 3 requests per 60 seconds. This request alone costs more than that.',
+      ['ping'],
+    ],
+    [
+      'a cost above one of several limits',
+      [
+        [ping, 3, 42, 42],
+        [day, 0, 0, never],
+      ],
+      'Limit "ping" allows 3 requests per 60 seconds. Limit "day" allows 1 request per 86400 seconds. This request alone costs more than that.',
+      ['ping', 'day'],
+    ],
+    [
+      'a limit of nothing',
+      [[policyOf({ name: 'shut', limit: 0 }), 0, 0, never]],
+      'Limit "shut" allows 0 requests per 60 seconds.',
+      ['shut'],
+    ],
+  ])('tells of %s, and never of a key', (_, limits, detail, names) => {
+    const problem = problemOf(...limits)
+    expect(problem).toMatchObject({ detail, 'violated-policies': names, status: 429 })
+    expect(JSON.stringify(problem)).not.toContain('secret-key')
+  })
+
+  test('has another type and status on demand, and is otherwise the same', () => {
+    const decision = decide([ping, 3, 42, 42]) as DeniedDecision
+    const other = denialProblem(decision, 'https://example.com/busy', 503)
+    expect({ ...other }).toEqual({
+      ...denialProblem(decision),
+      type: 'https://example.com/busy',
+      status: 503,
+    })
+  })
+})
 
 const refuse = failures[0]?.[1] as () => unknown
 
@@ -74,7 +145,7 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
 
     test('is the same for a client that asks for anything else', async () => {
       const { app } = limited({ limit: 0 })
-      const denied = await request(app).get('/').set('Accept', 'text/html').expect(429)
+      const denied = await request(app).get('/').set('Accept', 'image/png').expect(429)
       expect(denied.headers['content-type']).toBe('application/problem+json')
     })
 

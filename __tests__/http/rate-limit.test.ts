@@ -55,6 +55,16 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
         remaining: 1,
         retryAfterSeconds: 0,
         resetSeconds: 60,
+        wouldDeny: false,
+        limits: [
+          expect.objectContaining({
+            policy: 'global',
+            key: '127.0.0.1',
+            denied: false,
+            used: 1,
+            remaining: 1,
+          }),
+        ],
       })
     })
 

@@ -197,6 +197,9 @@ describe('attempts on a fixed window that are refused from memory', () => {
     await jest.advanceTimersByTimeAsync(10_000)
     expect(store.batches).toHaveLength(4)
     expect(await limiter.peek('k')).toMatchObject({ used: 5 })
+    await hits(3)
+    await jest.advanceTimersByTimeAsync(1000)
+    expect(await limiter.peek('k')).toMatchObject({ used: 8 })
   })
 
   test('never count in a later window', async () => {
@@ -204,6 +207,13 @@ describe('attempts on a fixed window that are refused from memory', () => {
     await hits(5)
     passTime(500)
     expect(await limiter.hit('k')).toMatchObject({ allowed: true, used: 1 })
+  })
+
+  test('end with their window, also those of a cost that no window admits', async () => {
+    const { hits } = limited({ ...FIXED, windowSeconds: 0.5 })
+    expect(await hits(2, 3)).toEqual([false, false])
+    passTime(500)
+    expect(await hits(1)).toEqual([true])
   })
 
   test('are none for a sliding window, which counts no denied hit', async () => {
@@ -229,16 +239,18 @@ describe('the cache itself', () => {
   test('hazard 148: keeps so many keys and drops the least recently used', () => {
     const cache = new DenyCache(3, 1000, () => {})
     for (const key of ['a', 'b', 'c']) cache.remember(key, policy, 1, reading, performance.now())
-    cache.refuse('a', 1, performance.now())
+    cache.refuse('a', policy, 1, performance.now())
     cache.remember('d', policy, 1, reading, performance.now())
-    const kept = ['a', 'b', 'c', 'd'].filter((key) => cache.refuse(key, 1, performance.now()) !== null)
+    const kept = ['a', 'b', 'c', 'd'].filter(
+      (key) => cache.refuse(key, policy, 1, performance.now()) !== null,
+    )
     expect(kept).toEqual(['a', 'c', 'd'])
   })
 
   test('loses no attempts when it drops their key', () => {
     const cache = new DenyCache(1, 1000, () => {})
     cache.remember('a', policy, 1, reading, performance.now())
-    cache.refuse('a', 3, performance.now())
+    cache.refuse('a', policy, 3, performance.now())
     cache.remember('b', policy, 1, reading, performance.now())
     expect(cache.takeRefusals(10)).toMatchObject([{ key: 'a', attempts: 3 }])
   })
@@ -247,16 +259,18 @@ describe('the cache itself', () => {
     const cache = new DenyCache(10, 1000, () => {})
     for (const key of ['a', 'b', 'c']) {
       cache.remember(key, policy, 1, reading, performance.now())
-      cache.refuse(key, 1, performance.now())
+      cache.refuse(key, policy, 1, performance.now())
     }
     expect(cache.takeRefusals(2).map(({ key }) => key)).toEqual(['a', 'b'])
     expect(cache.takeRefusals(2).map(({ key }) => key)).toEqual(['c'])
     expect(cache.takeRefusals(2)).toEqual([])
+    cache.refuse('a', policy, 5, performance.now())
+    expect(cache.takeRefusals(2)).toMatchObject([{ key: 'a', attempts: 5 }])
   })
 
   test('knows no prototype: a key named like one of its members was never denied', () => {
     const cache = new DenyCache(10, 1000, () => {})
     for (const key of ['__proto__', 'constructor', 'toString'])
-      expect(cache.refuse(key, 1, performance.now())).toBeNull()
+      expect(cache.refuse(key, policy, 1, performance.now())).toBeNull()
   })
 })

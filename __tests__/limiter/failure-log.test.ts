@@ -31,6 +31,8 @@ describe.each(failures)('a store that %s', (mode, fail) => {
           policy: 'default',
           key: 'k',
           limit: 1,
+          limits: [],
+          wouldDeny: false,
           used: null,
           remaining: null,
           retryAfterSeconds: null,

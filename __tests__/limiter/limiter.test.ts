@@ -34,6 +34,16 @@ describe.each(stores)('a limiter on the %s store', (_, createStore) => {
     return count
   }
 
+  const state = (rest: object): object => ({
+    key: 'k',
+    limit: 2,
+    windowSeconds: 60,
+    used: 2,
+    remaining: 0,
+    resetSeconds: 50,
+    ...rest,
+  })
+
   test('tells an admission: what is used, what is left and until when', async () => {
     const limiter = create({ name: 'login' })
     await limiter.hit('k')
@@ -48,6 +58,8 @@ describe.each(stores)('a limiter on the %s store', (_, createStore) => {
       remaining: 0,
       retryAfterSeconds: 0,
       resetSeconds: 50,
+      wouldDeny: false,
+      limits: [state({ policy: 'login', denied: false, retryAfterSeconds: 0 })],
     })
   })
 
@@ -65,6 +77,8 @@ describe.each(stores)('a limiter on the %s store', (_, createStore) => {
       remaining: 0,
       retryAfterSeconds: 50,
       resetSeconds: 50,
+      wouldDeny: false,
+      limits: [state({ policy: 'default', denied: true, retryAfterSeconds: 50 })],
     })
   })
 

@@ -3,6 +3,7 @@ import {
   type Charge,
   MemoryStore,
   type Reading,
+  type Refund,
   type Store,
   StoreError,
   type SweepResult,
@@ -32,6 +33,14 @@ export class WatchedStore implements Store {
 
   peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     return this.#between(this.before(), () => this.#inner.peek(charges, signal))
+  }
+
+  refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
+    return this.#between(this.before(), () => this.#inner.refund(refunds, signal))
+  }
+
+  block(charge: Charge, micros: number, signal: AbortSignal): Promise<void> {
+    return this.#between(this.before(), () => this.#inner.block(charge, micros, signal))
   }
 
   reset(keys: readonly string[]): Promise<void> {

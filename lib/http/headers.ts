@@ -1,63 +1,54 @@
 import type { ServerResponse } from 'node:http'
-import { type Item, serializeList } from 'structured-headers'
 import type { Decision } from '../limiter/decision.js'
 import type { Policy } from '../stores/store.js'
-
-/*
- * RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers-11: two Lists of RFC 9651 whose members
- * are policies by name. It is a draft, not an RFC.
- */
-
-/** `RateLimit-Policy: "login";q=15;w=900`. A window that is no whole number of seconds has no honest `w`: it is left out. */
-export function policyField({ name, limit, windowSeconds }: Policy): string {
-  const parameters = new Map([['q', limit]])
-  if (Number.isInteger(windowSeconds)) parameters.set('w', windowSeconds)
-  return serializeList([[name, parameters] as Item])
-}
+import { LEGACY_FORM, LIMIT_FIELDS, STANDARD_FORMS } from './header-forms.js'
+import { isRefused, toldLimits } from './told-limit.js'
 
 /**
- * `RateLimit: "login";r=12;t=180`: what is left, and for how long no more than that may be used.
- *
- * After an admitted hit the time until the oldest one leaves could promise far more than the limit's average rate,
- * with nearly all of a large limit left: `t` is never shorter than what is left takes at that rate. On a denial it
- * is exact, so that Retry-After is never earlier.
+ * The form of the `RateLimit` and `RateLimit-Policy` fields, by the revision of draft-ietf-httpapi-ratelimit-headers;
+ * `false` sends none. With `draft-6` what is left stands in `RateLimit-Limit`, `-Remaining` and `-Reset`.
  */
-export function limitField(policy: Policy, decision: Decision): string | null {
-  if (decision.outcome === 'degraded') return null
-  const { remaining, resetSeconds, outcome } = decision
-  const atRate = Math.ceil((remaining * policy.windowSeconds) / Math.max(1, policy.limit))
-  const wait =
-    outcome === 'denied' ? (decision.retryAfterSeconds ?? resetSeconds) : Math.max(resetSeconds, atRate)
-  return serializeList([
-    [
-      policy.name,
-      new Map([
-        ['r', remaining],
-        ['t', wait],
-      ]),
-    ] as Item,
-  ])
-}
+export type StandardHeaders = 'draft-11' | 'draft-8' | 'draft-7' | 'draft-6' | false
 
-/** Adds a member to a List field, so that several limiters on a route make one valid field. */
-export function addToList(res: ServerResponse, name: string, members: string): void {
-  const before = res.getHeader(name)
-  res.setHeader(name, before === undefined ? members : `${String(before)}, ${members}`)
+/** Which fields tell a client about its limits. */
+export interface HeaderOptions {
+  readonly standardHeaders: StandardHeaders
+  /** Whether to send `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last in seconds since the epoch. */
+  readonly legacyHeaders: boolean
 }
 
 /** Seconds after which a client may try again when the store is down: longer than the store takes to recover. */
 const UNAVAILABLE_RETRY_SECONDS = 5
 
-/** Tells a response's client about one decision. A denial leaves only violated policies in `RateLimit`. */
-export function setRateLimitHeaders(res: ServerResponse, policy: Policy, decision: Decision): void {
-  addToList(res, 'RateLimit-Policy', policyField(policy))
-  if (!decision.allowed) {
-    // Whole seconds, not a date: no clocks to compare (RFC 9110, section 10.2.3). None when waiting is no use.
-    const wait = decision.outcome === 'denied' ? decision.retryAfterSeconds : UNAVAILABLE_RETRY_SECONDS
-    if (wait !== null) res.setHeader('Retry-After', String(wait))
+/**
+ * Tells a response's client about one decision. What earlier limiters on the route told is added to; a denial leaves
+ * only the violated limits, and all policies. A store that did not answer leaves nothing to tell but the policies.
+ *
+ * The forms without lists (drafts 6 and 7, and `X-RateLimit`) tell of one limit: the lowest remaining, or on a denial
+ * the longest wait. What cannot be sent as it is, such as a name outside ASCII, is left out. `Retry-After` in whole
+ * seconds is sent whatever the options, except where waiting is no use.
+ */
+export function setRateLimitHeaders(
+  res: ServerResponse,
+  policies: readonly Policy[],
+  decision: Decision,
+  options: HeaderOptions,
+): void {
+  if (!decision.allowed) setRetryAfter(res, decision)
+  if (isRefused(decision)) for (const field of LIMIT_FIELDS) res.removeHeader(field)
+
+  const limits = toldLimits(decision)
+  if (options.standardHeaders !== false) {
+    const form = STANDARD_FORMS[options.standardHeaders]
+    form.addPolicies(res, policies)
+    form.addLimits(res, limits)
   }
-  const field = limitField(policy, decision)
-  if (field === null) return
-  if (decision.outcome === 'denied') res.setHeader('RateLimit', field)
-  else addToList(res, 'RateLimit', field)
+  if (options.legacyHeaders) LEGACY_FORM.addLimits(res, limits)
+}
+
+/** Seconds, not a date: no clocks to compare (RFC 9110, section 10.2.3). None when no waiting helps. */
+function setRetryAfter(res: ServerResponse, decision: Decision): void {
+  const wait = decision.outcome === 'denied' ? decision.retryAfterSeconds : UNAVAILABLE_RETRY_SECONDS
+  if (wait === null) res.removeHeader('Retry-After')
+  else res.setHeader('Retry-After', String(wait))
 }

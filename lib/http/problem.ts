@@ -1,39 +1,51 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ProblemDocument } from 'http-problem-details'
-import type { DeniedDecision } from '../limiter/decision.js'
-import type { Policy } from '../stores/store.js'
+import type { DeniedDecision, LimitState } from '../limiter/decision.js'
 
-/** Problem types of draft-ietf-httpapi-ratelimit-headers-11, and none of our own. */
-const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
+/** The problem type of a denial, of draft-ietf-httpapi-ratelimit-headers-11; it registers the other one too. */
+export const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 const REDUCED_CAPACITY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
-const detailOf = ({ name, limit, windowSeconds }: Policy, { retryAfterSeconds }: DeniedDecision): string => {
-  const rule = `Limit "${name}" allows ${plural(limit, 'request')} per ${plural(windowSeconds, 'second')}.`
-  if (retryAfterSeconds !== null) return `${rule} Retry in ${plural(retryAfterSeconds, 'second')}.`
-  return limit === 0 ? rule : `${rule} This request alone costs more than that.`
+/** No key, and nothing of the store: what the client may know is the rule and its wait. */
+function sentenceOf({ policy, limit, windowSeconds, retryAfterSeconds }: LimitState): string {
+  const rule = `Limit "${policy}" allows ${plural(limit, 'request')} per ${plural(windowSeconds, 'second')}.`
+  return retryAfterSeconds === null && limit > 0 ? `${rule} This request alone costs more than that.` : rule
 }
 
 /**
- * The problem document of a denial (RFC 9457, type quota-exceeded), for a `handler` that adds members to it.
+ * The problem document of a denial (RFC 9457), for a `handler` that adds members to it. `violated-policies` has the
+ * names of the limits that denied, `detail` a sentence on each and the longest wait.
+ *
+ * `problemType` is a URI reference, by default the type quota-exceeded; `status` must be the one that is sent with it
+ * (RFC 9457, section 3.1.2), by default 429.
  *
  * @example
  * handler: (req, res, next, decision) => {
  *   if (decision.outcome !== 'denied') return next(decision.error)
- *   res.status(429).type('application/problem+json').send({ ...denialProblem(limiter.policy, decision), key: decision.key })
+ *   res.status(429).type('application/problem+json').send({ ...denialProblem(decision), key: decision.key })
  * }
  */
-export const denialProblem = (policy: Policy, denied: DeniedDecision): ProblemDocument =>
-  new ProblemDocument(
+export function denialProblem(
+  decision: DeniedDecision,
+  problemType: string = QUOTA_EXCEEDED,
+  status = 429,
+): ProblemDocument {
+  const violated = decision.limits.filter(({ denied }) => denied)
+  const sentences = violated.map(sentenceOf)
+  const { retryAfterSeconds } = decision
+  if (retryAfterSeconds !== null) sentences.push(`Retry in ${plural(retryAfterSeconds, 'second')}.`)
+  return new ProblemDocument(
     {
-      type: QUOTA_EXCEEDED,
+      type: problemType,
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
-      status: 429,
-      detail: detailOf(policy, denied),
+      status,
+      detail: sentences.join(' '),
     },
-    { 'violated-policies': [policy.name] },
+    { 'violated-policies': violated.map(({ policy }) => policy) },
   )
+}
 
 /** Answers 503: the store is down and the limiter is told to refuse. Nothing of the store's error is shown. */
 export function sendUnavailable(req: IncomingMessage, res: ServerResponse): void {
@@ -46,16 +58,35 @@ export function sendUnavailable(req: IncomingMessage, res: ServerResponse): void
   sendProblem(req, res, problem)
 }
 
+/** Answers 403: an address that is not accepted. */
+export function sendForbidden(req: IncomingMessage, res: ServerResponse, detail: string): void {
+  sendProblem(req, res, new ProblemDocument({ status: 403, detail }))
+}
+
 /** Answers 400 for a request that lacks something. */
 export function sendBadRequest(req: IncomingMessage, res: ServerResponse, detail: string): void {
   sendProblem(req, res, new ProblemDocument({ status: 400, detail }))
 }
 
-/** Ends the response with a problem document. Never stored by a cache: RFC 6585, section 4. */
+/** Ends the response with a problem document, under its own status. */
 export function sendProblem(req: IncomingMessage, res: ServerResponse, problem: ProblemDocument): void {
-  const body = Buffer.from(JSON.stringify(problem))
-  res.statusCode = problem.status
-  res.setHeader('Content-Type', 'application/problem+json')
+  sendText(req, res, problem.status, 'application/problem+json', JSON.stringify(problem))
+}
+
+/**
+ * Ends the response with a text in English; HEAD gets the same headers without it. Never stored by a cache: RFC 6585,
+ * section 4.
+ */
+export function sendText(
+  req: IncomingMessage,
+  res: ServerResponse,
+  status: number,
+  contentType: string,
+  text: string,
+): void {
+  const body = Buffer.from(text)
+  res.statusCode = status
+  res.setHeader('Content-Type', contentType)
   res.setHeader('Content-Language', 'en')
   res.setHeader('Cache-Control', 'no-store')
   res.setHeader('Content-Length', body.length)

@@ -5,7 +5,7 @@ import { checkOptionNames, optionError } from '../stores/option-error.js'
 import { sendBadRequest, sendUnavailable } from './problem.js'
 
 /** What the status asks of a limiter: a `rateLimit` middleware has it, and a `Limiter`. */
-export type StatusLimiter = Pick<Limiter, 'peek' | 'policy'>
+export type StatusLimiter = Pick<Limiter, 'peek'>
 
 export interface RateLimitStatusOptions {
   /** The limiters to show, in this order. */
@@ -65,8 +65,10 @@ export function rateLimitStatus(options: RateLimitStatusOptions) {
           sendUnavailable(req, res)
           return
         }
-        const { policy, used, limit, remaining, resetSeconds } = decision
-        entries.push({ key: decision.key, policy, count: used, limit, remaining, resetSeconds })
+        for (const state of decision.limits) {
+          const { policy, used, limit, remaining, resetSeconds } = state
+          entries.push({ key: state.key, policy, count: used, limit, remaining, resetSeconds })
+        }
       }
       res.setHeader('Cache-Control', 'no-store')
       res.json({ limiters: entries })

@@ -33,6 +33,8 @@ interface Described {
   readonly key: string
   /** Highest cost admitted in a window. */
   readonly limit: number
+  /** Whether the request would have been refused, had the limiter not been in `dryRun`. */
+  readonly wouldDeny: boolean
   /** Every limit that is known; when memory denied the hit, only the one that did. Empty when degraded. */
   readonly limits: readonly LimitState[]
 }
@@ -56,7 +58,8 @@ export interface AllowedDecision extends Described {
  */
 export interface DeniedDecision extends Described {
   readonly outcome: 'denied'
-  readonly allowed: false
+  /** False, but in `dryRun`, which refuses nothing. */
+  readonly allowed: boolean
   /** Cost inside the window; for a fixed window attempts, so it may be above the limit. */
   readonly used: number
   readonly remaining: number
@@ -120,11 +123,15 @@ export function decisionOf(limits: readonly LimitState[]): AllowedDecision | Den
       ? denying.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a))
       : limits.reduce((a, b) => (b.remaining < a.remaining ? b : a))
   const { policy, key, limit, used, remaining, resetSeconds, retryAfterSeconds } = deciding
-  const state = { policy, key, limit, used, remaining, resetSeconds, limits }
+  const state = { policy, key, limit, used, remaining, resetSeconds, limits, wouldDeny: false }
   return denying.length > 0
     ? { outcome: 'denied', allowed: false, ...state, retryAfterSeconds }
     : { outcome: 'allowed', allowed: true, ...state, retryAfterSeconds: 0 }
 }
+
+/** The decision of a limiter that only tries its limits out. */
+export const dryRunDecision = (decision: Decision): Decision =>
+  decision.allowed ? decision : { ...decision, allowed: true, wouldDeny: true }
 
 /** The decision of `onStoreError`. */
 export function degradedDecision(
@@ -140,6 +147,7 @@ export function degradedDecision(
     key,
     limit: policy.limit,
     limits: [],
+    wouldDeny: false,
     used: null,
     remaining: null,
     retryAfterSeconds: null,

@@ -60,9 +60,9 @@ export class DenyCache {
   }
 
   /** The reading of a hit that cannot pass, or null when the store must decide. */
-  refuse(key: string, cost: number, now: number): Reading | null {
+  refuse(key: string, policy: Policy, cost: number, now: number): Reading | null {
     const denial = this.#denials.get(key)
-    if (denial === undefined) return null
+    if (denial === undefined || !isSameRule(denial.policy, policy)) return null
     // A smaller cost may pass, a larger one must wait longer than is known. Only an overfull fixed window admits
     // nothing more, whatever its cost.
     const fixed = denial.policy.algorithm === 'fixed-window'
@@ -77,7 +77,7 @@ export class DenyCache {
       this.#uncounted.add(denial)
       this.#onRefusal()
     }
-    const { reading, readAt, policy } = denial
+    const { reading, readAt } = denial
     const elapsed = (now - readAt) * 1000
     return {
       ...reading,
@@ -87,7 +87,12 @@ export class DenyCache {
     }
   }
 
-  /** Forgets a key, because it was reset. */
+  /** Asks the store about a key again, because some of it was given back. */
+  forget(key: string): void {
+    this.#denials.delete(key)
+  }
+
+  /** Forgets a key and what was refused of it, because it was reset. */
   drop(key: string): void {
     this.#denials.delete(key)
     for (const denial of this.#uncounted) if (denial.key === key) this.#uncounted.delete(denial)
@@ -107,6 +112,10 @@ export class DenyCache {
   }
 }
 
+/** A limit that depends on the request may be another one for the next request on the key. */
+const isSameRule = (a: Policy, b: Policy): boolean =>
+  a === b || (a.limit === b.limit && a.windowMicros === b.windowMicros)
+
 /** How long the denial stands, in microseconds: a fixed window's ends with it, even that of an oversized cost. */
-const holdsFor = (reading: Reading, policy: Policy): number =>
-  policy.algorithm === 'fixed-window' ? reading.resetMicros : reading.retryMicros
+const holdsFor = ({ retryMicros, resetMicros }: Reading, policy: Policy): number =>
+  policy.algorithm === 'fixed-window' && !Number.isFinite(retryMicros) ? resetMicros : retryMicros

@@ -1,8 +1,10 @@
 import type { StoreError } from '../stores/store-error.js'
 
-/** Where a limiter says that its store fails. `console` is one. */
+/** Where a limiter says that its store fails, and what it warns of. `console` is one. */
 export interface Logger {
   error(message: string): void
+  /** For warnings of docs/warnings.md; `error` gets them where this is missing. */
+  warn?(message: string): void
 }
 
 /** A failing store fails for every request: it is told once in so many milliseconds. */

@@ -1,25 +1,34 @@
-import type { Policy, Store } from '../stores/store.js'
+import { LRUCache } from 'lru-cache'
+import { withinDeadline } from '../stores/before-abort.js'
+import type { Charge, Policy, Refund, Store } from '../stores/store.js'
 import { Batcher } from './batcher.js'
 import { DenyCache } from './deny-cache.js'
+import { RefundQueue } from './refund-queue.js'
 
 /** How long an attempt that was refused from memory may stay uncounted when no batch takes it along. */
 const FLUSH_MS = 1000
+/** The most names, and the most keys changed of late, that are remembered. */
+const ENTRIES = 10_000
 
 /**
  * What all limiters of one store share: the batcher, so that their hits go together, and the view of all their deny
- * caches, so that a reset by one limiter is seen by the others.
+ * caches, so that a reset or a refund by one limiter is seen by the others.
  */
 export class Lane {
   readonly batcher: Batcher
   readonly #store: Store
+  readonly #refunds: RefundQueue
   readonly #caches = new Set<DenyCache>()
   /** How long events are kept, by the name of their policies. */
-  readonly #kept = new Map<string, { micros: number }>()
-  #lastReset = Number.NEGATIVE_INFINITY
+  readonly #kept = new LRUCache<string, { micros: number }>({ max: ENTRIES })
+  readonly #resets = new LRUCache<string, number>({ max: ENTRIES })
+  /** When keys were last reset, refunded or blocked, on the monotonic clock. */
+  readonly #changed = new LRUCache<string, number>({ max: ENTRIES })
   #flushTimer: NodeJS.Timeout | null = null
 
   private constructor(store: Store) {
     this.#store = store
+    this.#refunds = new RefundQueue(store)
     this.batcher = new Batcher(store, (most) => {
       const refusals = []
       for (const cache of this.#caches) refusals.push(...cache.takeRefusals(most - refusals.length))
@@ -62,14 +71,36 @@ export class Lane {
     return cache
   }
 
-  /** Whether what a query sent at this time said may be remembered: no key was reset since. */
-  isCurrent(sentAt: number): boolean {
-    return sentAt > this.#lastReset
+  /** Whether what a query sent at this time said of a key may be remembered: it was not reset or refunded since. */
+  isCurrent(key: string, sentAt: number): boolean {
+    return sentAt > (this.#changed.get(key) ?? Number.NEGATIVE_INFINITY)
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    await this.#refunds.submit(refunds)
+    for (const { key } of refunds) this.#ask(key)
+  }
+
+  async block(charge: Charge, micros: number, timeoutMs: number): Promise<void> {
+    await withinDeadline(timeoutMs, (signal) => this.#store.block(charge, micros, signal))
+    this.#ask(charge.key)
+  }
+
+  /** Whether a key was reset after this time: what a hit took before is gone. */
+  wasReset(key: string, since: number): boolean {
+    return (this.#resets.get(key) ?? Number.NEGATIVE_INFINITY) >= since
+  }
+
+  /** Lets nothing that was remembered of a key stand. */
+  #ask(key: string): void {
+    this.#changed.set(key, performance.now())
+    for (const cache of this.#caches) cache.forget(key)
   }
 
   async reset(key: string): Promise<void> {
     await this.#store.reset([key])
-    this.#lastReset = performance.now()
+    this.#resets.set(key, performance.now())
+    this.#ask(key)
     for (const cache of this.#caches) cache.drop(key)
   }
 

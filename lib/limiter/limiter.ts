@@ -1,13 +1,9 @@
-import { withinDeadline } from '../stores/before-abort.js'
-import { checkOptionNames, optionError } from '../stores/option-error.js'
-import type { Policy, Reading, Store } from '../stores/store.js'
-import { StoreError } from '../stores/store-error.js'
-import { type Decision, decisionOf, degradedDecision, limitStateOf } from './decision.js'
-import type { DenyCache } from './deny-cache.js'
-import { FailureLog } from './failure-log.js'
-import { Lane } from './lane.js'
-import { type LimiterOptions, type ResolvedLimiterOptions, resolveLimiterOptions } from './limiter-options.js'
-import { type Key, keyText, storageKey } from './storage-key.js'
+import { checkOptionNames } from '../stores/option-error.js'
+import type { Policy, Store } from '../stores/store.js'
+import { Decider, type LimitedKey } from './decider.js'
+import type { Decision } from './decision.js'
+import { checkCost, checkSeconds, type LimiterOptions, resolveLimiterOptions } from './limiter-options.js'
+import type { Key } from './storage-key.js'
 
 /** What a hit may say beside its key. */
 export interface HitOptions {
@@ -15,16 +11,8 @@ export interface HitOptions {
   readonly cost?: number | undefined
 }
 
-/** The most keys whose denial one limiter remembers. */
-const DENY_CACHE_ENTRIES = 10_000
-/** How long it remembers one at the most, in milliseconds: how late a reset in another process may be seen. */
-const DENY_CACHE_LIFE_MS = 1000
-/** The highest cost of a hit. */
-const HIGHEST_COST = 1_000_000_000_000
-
 /**
- * A limit on a store, without Express: for jobs, sockets and other frameworks. `rateLimit` makes one for each
- * middleware.
+ * A limit on a store, without Express: for jobs, sockets and other frameworks.
  *
  * @example
  * const limiter = new Limiter({ store, name: 'export', limit: 5, windowSeconds: 3600 })
@@ -36,22 +24,15 @@ const HIGHEST_COST = 1_000_000_000_000
 export class Limiter {
   /** What this limiter enforces. */
   readonly policy: Policy
-  readonly #options: ResolvedLimiterOptions
-  readonly #lane: Lane
-  readonly #denials: DenyCache
-  readonly #failures: FailureLog
+  /** The store it counts in. */
+  readonly store: Store
+  readonly #decider: Decider
 
   constructor(options: LimiterOptions) {
-    this.#options = resolveLimiterOptions(options)
-    this.#lane = Lane.of(this.#options.store)
-    this.policy = this.#lane.register(this.#options.policy)
-    this.#denials = this.#lane.openCache(DENY_CACHE_ENTRIES, DENY_CACHE_LIFE_MS)
-    this.#failures = new FailureLog(this.policy.name, this.#options.logger)
-  }
-
-  /** The store it counts in. */
-  get store(): Store {
-    return this.#options.store
+    const { policy, behaviour } = resolveLimiterOptions(options)
+    this.#decider = new Decider(policy.name, behaviour)
+    this.policy = this.#decider.register(policy)
+    this.store = behaviour.store
   }
 
   /**
@@ -64,25 +45,8 @@ export class Limiter {
   async hit(key: Key, options: HitOptions = {}): Promise<Decision> {
     checkOptionNames('a hit', options, ['cost'])
     const { cost = 1 } = options
-    if (!Number.isSafeInteger(cost) || cost < 1 || cost > HIGHEST_COST) {
-      throw optionError('cost', `a whole number from 1 to ${HIGHEST_COST}`, cost)
-    }
-    const { policy } = this
-    const stored = storageKey(policy, key)
-    const refused = this.#denials.refuse(stored, cost, performance.now())
-    if (refused !== null) return decisionOf([limitStateOf(policy, keyText(key), refused)])
-
-    try {
-      const hit = { charges: [{ key: stored, policy }], cost }
-      const { verdict, sentAt } = await this.#lane.batcher.submit(hit, this.#options.timeoutMs)
-      const reading = verdict.readings[0] as Reading
-      if (reading.denied && this.#lane.isCurrent(sentAt)) {
-        this.#denials.remember(stored, policy, cost, reading, sentAt)
-      }
-      return decisionOf([limitStateOf(policy, keyText(key), reading)])
-    } catch (error) {
-      return this.#degrade(key, error)
-    }
+    checkCost(cost)
+    return this.#decider.decide(this.#of(key), { cost })
   }
 
   /**
@@ -92,33 +56,50 @@ export class Limiter {
    * @throws TypeError for an empty key.
    */
   async peek(key: Key): Promise<Decision> {
-    const { policy } = this
-    const charge = { key: storageKey(policy, key), policy }
-    const { store, timeoutMs } = this.#options
-    try {
-      const [reading] = await withinDeadline(timeoutMs, (signal) => store.peek([charge], signal))
-      return decisionOf([limitStateOf(policy, keyText(key), reading as Reading)])
-    } catch (error) {
-      return this.#degrade(key, error)
-    }
+    return this.#decider.peek(this.#of(key))
   }
 
   /**
-   * Forgets what was counted for a key. Other processes see it within a second.
+   * Counts a cost whatever the limit says, as a penalty: the key is denied until enough of it has left the window.
+   *
+   * @throws TypeError for an empty key or a wrong cost.
+   */
+  async penalize(key: Key, cost: number): Promise<Decision> {
+    checkCost(cost)
+    return this.#decider.decide(this.#of(key), { cost, force: true })
+  }
+
+  /**
+   * Gives back exactly the hit that an allowed decision of this limiter took, if it still counts: never below zero,
+   * never another window's, never twice. Resolves with false when there was nothing to give back.
+   *
+   * @throws StoreError when the store fails.
+   */
+  async refund(decision: Decision): Promise<boolean> {
+    return this.#decider.refund(decision)
+  }
+
+  /**
+   * Denies everything on a key for some seconds, 0.001 to 31,536,000, from now on. A longer block that is there
+   * stays; `reset` ends it.
+   *
+   * @throws TypeError for an empty key or wrong seconds; StoreError when the store fails.
+   */
+  async block(key: Key, seconds: number): Promise<void> {
+    checkSeconds('seconds', seconds, 0.001)
+    await this.#decider.block(this.#of(key), seconds)
+  }
+
+  /**
+   * Forgets what was counted for a key, and its block. Other processes see it within a second.
    *
    * @throws TypeError for an empty key; StoreError when the store fails.
    */
   async reset(key: Key): Promise<void> {
-    await this.#lane.reset(storageKey(this.policy, key))
+    await this.#decider.reset(this.#of(key))
   }
 
-  #degrade(key: Key, error: unknown): Decision {
-    const failure =
-      error instanceof StoreError
-        ? error
-        : new StoreError('ERR_STORE_FAILED', 'The store failed', { cause: error })
-    const allowed = this.#options.onStoreError === 'allow'
-    this.#failures.report(failure, allowed)
-    return degradedDecision(this.policy, keyText(key), allowed, failure)
+  #of(key: Key): [LimitedKey] {
+    return [{ policy: this.policy, key }]
   }
 }

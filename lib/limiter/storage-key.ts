@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { optionError } from '../stores/option-error.js'
 import type { Policy } from '../stores/store.js'
 
@@ -15,16 +15,19 @@ const DIGEST_LENGTH = 43
  * keys, so that no two limits share a counter unless they mean to.
  *
  * `name:text` for a text, `name[…]` for parts, `name"…` for a text that is not well-formed Unicode. Names have none
- * of `:`, `[`, `"` and `@` in them, so what follows the name tells the form. A fixed window's counter belongs to its
+ * of `:`, `[`, `"`, `~` and `@` in them, so what follows the name tells the form. A fixed window's counter belongs to its
  * length too: `name@seconds:text`. A form longer than 119 bytes is cut and ends in `#` and its SHA-256; it then has
  * 120 bytes, which no other form has.
  *
+ * With a secret, `name~` and the HMAC-SHA256 of that form, so that neither an address nor an e-mail is at rest.
+ *
  * @throws TypeError for an empty text, no parts, or anything that is neither a text nor an array of texts.
  */
-export function storageKey(policy: Policy, key: Key): string {
+export function storageKey(policy: Policy, key: Key, secret: string | null = null): string {
   const namespace =
     policy.algorithm === 'fixed-window' ? `${policy.name}@${policy.windowSeconds}` : policy.name
   const text = namespace + encode(key)
+  if (secret !== null) return `${namespace}~${createHmac('sha256', secret).update(text).digest('base64url')}`
   // No UTF-16 unit takes more than three bytes of UTF-8.
   if (text.length * 3 <= LONGEST_PLAIN || Buffer.byteLength(text) <= LONGEST_PLAIN) return text
   const digest = createHash('sha256').update(text).digest('base64url')
