@@ -11,7 +11,7 @@ const { policy } = new Limiter({
   windowSeconds: 60,
 })
 const hit = (key: string): Hit => ({ charges: [{ key, policy }], cost: 1 })
-const refusal = (key: string): Refusal => ({ key, policy, attempts: 1, windowStart: 0 })
+const refusal = (key: string): Refusal => ({ key, policy, attempts: 1, windowStart: 0, seen: 0 })
 const LONG = 60_000
 
 /** A batcher on a watched store, whose refusals are those of the list. */

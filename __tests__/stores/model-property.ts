@@ -28,7 +28,7 @@ const someHit: fc.Arbitrary<Hit> = fc
 const step = fc.oneof(
   { weight: 8, arbitrary: fc.record({ hits: fc.array(someHit, { minLength: 1, maxLength: 4 }) }) },
   { weight: 6, arbitrary: fc.record({ advance: fc.integer({ min: 0, max: 1500 }) }) },
-  { weight: 1, arbitrary: fc.record({ advance: fc.integer({ min: 3000, max: 20_000 }) }) },
+  { weight: 1, arbitrary: fc.record({ advance: fc.integer({ min: 3000, max: 100_000 }) }) },
   { weight: 1, arbitrary: fc.record({ back: fc.integer({ min: 1, max: 900 }) }) },
   { weight: 1, arbitrary: fc.record({ reset: someCharge }) },
   { weight: 2, arbitrary: fc.record({ refund: fc.nat(5) }) },
@@ -73,10 +73,12 @@ export async function agreesWithModel(open: OpenSubject, runs: number): Promise<
           const { key } = charge(each.reset.key, each.reset.policy)
           await store.reset([key])
           model.reset(key)
+          // Only a test stands still so long that a hit after the reset has the instant of one before it.
+          for (let i = taken.length - 1; i >= 0; i -= 1) if (taken[i]?.key === key) taken.splice(i, 1)
         } else if ('sweep' in each) {
           await store.sweep()
         } else {
-          // Steps back add up to less than the shortest window: a swept key has been forgotten by then.
+          // Steps back add up to less than what a sweep leaves for them.
           clock = 'back' in each ? Math.max(clock - each.back, newest - 900) : clock + each.advance
           newest = Math.max(newest, clock)
           await subject.setClock(clock)

@@ -108,6 +108,24 @@ export function storeContract(open: OpenSubject): void {
       expect((await peek(store, 'a', short)).used).toBe(1)
     })
 
+    it('tells two hundred hits of different costs no wait that is too short', async () => {
+      const many = policy({ limit: 1000 })
+      for (let second = 0; second < 50; second += 1) {
+        await at(second * 1000)
+        await hit(store, 'a', many, 20)
+      }
+      await at(55_000)
+      const verdicts = await decide(
+        store,
+        Array.from({ length: 200 }, (_, i) => hitOn('a', many, 100 + i)),
+      )
+      for (const [i, verdict] of verdicts.entries()) {
+        const enough = Math.ceil((100 + i) / 20) - 1 + 60 - 55
+        expect(verdict.readings[0]?.retryMicros).toBeGreaterThanOrEqual(enough * 1e6)
+      }
+      expect(verdicts[0]?.readings[0]?.retryMicros).toBe(9_000_000)
+    })
+
     it('stays exact when the limit is lowered and raised between hits (hazard 138)', async () => {
       await admitted(store, 8, 'a', policy({ limit: 10 }))
       const lowered = await hit(store, 'a', policy({ limit: 5 }))
@@ -182,12 +200,32 @@ export function storeContract(open: OpenSubject): void {
 
     it('counts attempts that were refused from memory, in the window they belong to and in no other', async () => {
       await hit(store, 'a', fixed)
-      const refusal = { ...charge('a', fixed), attempts: 4, windowStart: START * 1000 }
+      const refusal = { ...charge('a', fixed), attempts: 4, windowStart: START * 1000, seen: 1 }
       await decide(store, [], [refusal])
       expect((await peek(store, 'a', fixed)).used).toBe(5)
       await at(60_000)
       await decide(store, [hitOn('a', fixed)], [refusal])
       expect((await peek(store, 'a', fixed)).used).toBe(1)
+    })
+
+    it('counts no refusals into a window that was reset since', async () => {
+      for (let i = 0; i < 4; i += 1) await hit(store, 'a', fixed)
+      await store.reset([charge('a', fixed).key])
+      await decide(store, [], [{ ...charge('a', fixed), attempts: 40, windowStart: START * 1000, seen: 4 }])
+      expect((await hit(store, 'a', fixed)).used).toBe(1)
+    })
+
+    it('stays exact however much is attempted', async () => {
+      const most = 1_000_000_000_000
+      for (let i = 0; i < 20; i += 1)
+        await decide(
+          store,
+          Array.from({ length: 500 }, () => hitOn('a', fixed, most)),
+        )
+      const reading = await hit(store, 'a', fixed)
+      expect([reading.denied, reading.used]).toEqual([true, most + 3])
+      await at(60_000)
+      expect((await hit(store, 'a', fixed)).used).toBe(1)
     })
 
     it('keeps windows of different lengths apart', async () => {
@@ -367,9 +405,9 @@ export function storeContract(open: OpenSubject): void {
     it('sweeps abandoned keys, and leaves those that still count (hazard 14)', async () => {
       const hits = Array.from({ length: 500 }, (_, i) => hitOn(`scanner ${i}`, policy()))
       await decide(store, hits)
-      await at(50_000)
+      await at(150_000)
       await hit(store, 'alive', policy())
-      await at(100_000)
+      await at(200_000)
       expect(await store.sweep()).toEqual({ keys: 500, events: 500, ran: true })
       expect(await subject.size()).toEqual({ keys: 1, events: 1 })
       expect((await peek(store, 'alive', policy())).used).toBe(1)

@@ -1,4 +1,4 @@
-import { beforeAbort } from '../stores/before-abort.js'
+import { beforeAbort, STALL_MS } from '../stores/before-abort.js'
 import type { Hit, Refusal, Store, Verdict } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
 
@@ -11,7 +11,9 @@ export interface Answer {
 interface Pending {
   readonly hit: Hit
   /** On the monotonic clock, in milliseconds. */
-  readonly deadline: number
+  deadline: number
+  /** Whether the deadline was moved already. */
+  extended: boolean
   answered: boolean
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
@@ -58,7 +60,7 @@ export class Batcher {
     }
     return new Promise((resolve, reject) => {
       const deadline = performance.now() + timeoutMs
-      this.#queue.push({ hit, deadline, answered: false, resolve, reject })
+      this.#queue.push({ hit, deadline, extended: false, answered: false, resolve, reject })
       this.#watch(deadline)
       this.#start()
     })
@@ -117,6 +119,18 @@ export class Batcher {
     }
   }
 
+  /**
+   * A timer that fires late tells that this process stood still, not that the store did. Timers run before I/O, so the
+   * answers may be waiting in the socket: each hit is given the lost time back, once.
+   */
+  #extend(lateness: number): void {
+    for (const pending of [...this.#inFlight, ...this.#queue]) {
+      if (pending.extended) continue
+      pending.extended = true
+      pending.deadline += lateness
+    }
+  }
+
   #abort(): void {
     this.#giveUp.abort(timedOut())
   }
@@ -139,6 +153,8 @@ export class Batcher {
   #expire(): void {
     this.#timer = null
     const now = performance.now()
+    const lateness = now - this.#timerAt
+    if (lateness > STALL_MS) this.#extend(lateness)
     let next = Number.POSITIVE_INFINITY
     const expire = (pending: Pending): void => {
       if (pending.answered) return

@@ -47,7 +47,10 @@ export class Decider {
   readonly #denials: DenyCache
   readonly #failures: FailureLog
   /** What an allowed decision took, until it is given back. */
-  readonly #tickets = new WeakMap<Decision, { readonly refunds: readonly Refund[]; readonly since: number }>()
+  readonly #tickets = new WeakMap<
+    Decision,
+    { readonly refunds: readonly Refund[]; readonly resets: number }
+  >()
 
   constructor(name: string, behaviour: Behaviour) {
     this.#behaviour = behaviour
@@ -68,6 +71,7 @@ export class Decider {
     const refused = force ? [] : this.#refuse(keys, charges, cost)
     if (refused.length > 0) return this.#report(decisionOf(refused), request)
 
+    const { resets } = this.#lane
     try {
       const hit = { charges, cost, force }
       const { verdict, sentAt } = await this.#lane.batcher.submit(hit, this.#behaviour.timeoutMs)
@@ -80,8 +84,7 @@ export class Decider {
         return limitStateOf(policy, keyText((keys[i] as LimitedKey).key), reading)
       })
       const decision = this.#report(decisionOf(states), request)
-      if (allowed)
-        this.#tickets.set(decision, { refunds: refundsOf(charges, readings, cost), since: performance.now() })
+      if (allowed) this.#tickets.set(decision, { refunds: refundsOf(charges, readings, cost), resets })
       return decision
     } catch (error) {
       return this.#report(this.#degrade(keys, error), request)
@@ -110,7 +113,7 @@ export class Decider {
     const ticket = this.#tickets.get(decision)
     if (ticket === undefined) return false
     this.#tickets.delete(decision)
-    const refunds = ticket.refunds.filter(({ key }) => !this.#lane.wasReset(key, ticket.since))
+    const refunds = ticket.refunds.filter(({ key }) => !this.#lane.wasReset(key, ticket.resets))
     if (refunds.length === 0) return false
     await this.#lane.refund(refunds)
     return true

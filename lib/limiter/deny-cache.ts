@@ -18,6 +18,9 @@ interface Denial {
   refused: number
 }
 
+/** No more attempts are told or counted of one denial: sums stay exact. */
+const MOST_ATTEMPTS = 1_000_000_000_000
+
 /**
  * Answers hits that cannot pass, without asking the store, and without being wrong: admitted events never leave
  * early, so until the event that must leave has left, a hit of that cost is over the limit whatever others do.
@@ -28,7 +31,9 @@ interface Denial {
  * one drops it.
  */
 export class DenyCache {
-  readonly #denials: LRUCache<string, Denial>
+  readonly #entries: number
+  /** Made with the first denial: it takes its room at once, and most limiters of most processes deny nobody. */
+  #denials: LRUCache<string, Denial> | null = null
   readonly #lifeMillis: number
   readonly #onRefusal: () => void
   readonly #uncounted = new Set<Denial>()
@@ -39,14 +44,16 @@ export class DenyCache {
    * @param onRefusal - called when an attempt was refused that the store still has to count
    */
   constructor(entries: number, lifeMillis: number, onRefusal: () => void) {
-    this.#denials = new LRUCache({ max: entries })
+    this.#entries = entries
     this.#lifeMillis = lifeMillis
     this.#onRefusal = onRefusal
   }
 
   /** Remembers what a denial means for the hits to come. */
   remember(key: string, policy: Policy, cost: number, reading: Reading, sentAt: number): void {
+    if (reading.isUpperBound === true) return
     const life = Math.min(holdsFor(reading, policy) / 1000, this.#lifeMillis)
+    this.#denials ??= new LRUCache({ max: this.#entries })
     this.#denials.set(key, {
       key,
       policy,
@@ -61,19 +68,19 @@ export class DenyCache {
 
   /** The reading of a hit that cannot pass, or null when the store must decide. */
   refuse(key: string, policy: Policy, cost: number, now: number): Reading | null {
-    const denial = this.#denials.get(key)
+    const denial = this.#denials?.get(key)
     if (denial === undefined || !isSameRule(denial.policy, policy)) return null
     // A smaller cost may pass, a larger one must wait longer than is known. Only an overfull fixed window admits
     // nothing more, whatever its cost.
     const fixed = denial.policy.algorithm === 'fixed-window'
     if (cost !== denial.cost && !fixed) return null
     if (now >= denial.until) {
-      this.#denials.delete(key)
+      this.#denials?.delete(key)
       return null
     }
     if (fixed) {
-      denial.attempts += cost
-      denial.refused += cost
+      denial.attempts = Math.min(denial.attempts + cost, MOST_ATTEMPTS)
+      denial.refused = Math.min(denial.refused + cost, MOST_ATTEMPTS)
       this.#uncounted.add(denial)
       this.#onRefusal()
     }
@@ -89,12 +96,12 @@ export class DenyCache {
 
   /** Asks the store about a key again, because some of it was given back. */
   forget(key: string): void {
-    this.#denials.delete(key)
+    this.#denials?.delete(key)
   }
 
   /** Forgets a key and what was refused of it, because it was reset. */
   drop(key: string): void {
-    this.#denials.delete(key)
+    this.#denials?.delete(key)
     for (const denial of this.#uncounted) if (denial.key === key) this.#uncounted.delete(denial)
   }
 
@@ -105,7 +112,7 @@ export class DenyCache {
       if (refusals.length >= most) break
       this.#uncounted.delete(denial)
       const { key, policy, attempts, reading } = denial
-      refusals.push({ key, policy, attempts, windowStart: reading.windowStart })
+      refusals.push({ key, policy, attempts, windowStart: reading.windowStart, seen: reading.used })
       denial.attempts = 0
     }
     return refusals

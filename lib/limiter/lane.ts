@@ -21,7 +21,9 @@ export class Lane {
   readonly #caches = new Set<DenyCache>()
   /** How long events are kept, by the name of their policies. */
   readonly #kept = new LRUCache<string, { micros: number }>({ max: ENTRIES })
+  /** Which reset was a key's last. */
   readonly #resets = new LRUCache<string, number>({ max: ENTRIES })
+  #resetCount = 0
   /** When keys were last reset, refunded or blocked, on the monotonic clock. */
   readonly #changed = new LRUCache<string, number>({ max: ENTRIES })
   #flushTimer: NodeJS.Timeout | null = null
@@ -86,9 +88,14 @@ export class Lane {
     this.#ask(charge.key)
   }
 
-  /** Whether a key was reset after this time: what a hit took before is gone. */
-  wasReset(key: string, since: number): boolean {
-    return (this.#resets.get(key) ?? Number.NEGATIVE_INFINITY) >= since
+  /** How many resets there have been. */
+  get resets(): number {
+    return this.#resetCount
+  }
+
+  /** Whether a key was reset after so many resets: what a hit took before is gone. */
+  wasReset(key: string, resets: number): boolean {
+    return (this.#resets.get(key) ?? 0) > resets
   }
 
   /** Lets nothing that was remembered of a key stand. */
@@ -99,7 +106,8 @@ export class Lane {
 
   async reset(key: string): Promise<void> {
     await this.#store.reset([key])
-    this.#resets.set(key, performance.now())
+    this.#resetCount += 1
+    this.#resets.set(key, this.#resetCount)
     this.#ask(key)
     for (const cache of this.#caches) cache.drop(key)
   }

@@ -1,5 +1,8 @@
 import { StoreError } from './store-error.js'
 
+/** A timer that fires so much too late, in milliseconds, has found the event loop blocked. */
+export const STALL_MS = 20
+
 /** The promise, or the signal's reason as soon as it aborts; the promise goes on for others who wait for it. */
 export async function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
@@ -30,8 +33,14 @@ export async function withinDeadline<T>(
 ): Promise<T> {
   parent?.throwIfAborted()
   const deadline = new AbortController()
-  const timer = setTimeout(() => {
+  const due = performance.now() + millis
+  const giveUp = (): void =>
     deadline.abort(new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time'))
+  let timer = setTimeout(() => {
+    // A timer that fires late tells that this process stood still, not that the store did: give the time back, once.
+    const lateness = performance.now() - due
+    if (lateness > STALL_MS) timer = setTimeout(giveUp, lateness)
+    else giveUp()
   }, millis)
   const follow = (): void => deadline.abort(parent?.reason)
   parent?.addEventListener('abort', follow)

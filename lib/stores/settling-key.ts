@@ -1,12 +1,12 @@
 import { type Account, type Head, instantOf, type WindowStart } from './account.js'
 import type { Demand } from './demand.js'
-import type { Policy, Reading } from './store.js'
+import type { Policy, Reading, Refusal } from './store.js'
 
 /** What must be written for one key, all in the same transaction. */
 export interface KeyWrite {
   readonly key: string
   readonly head: Head
-  /** When the whole key may be swept. Moves in steps of a quarter span, to spare its index. */
+  /** When the whole key may be swept. Moves in steps of a quarter span, so as to spare its index. */
   readonly expiresAt: number
   readonly event: { readonly ts: number; readonly hits: number; readonly total: number } | null
   /** Delete events with `after < ts <= upTo`. */
@@ -21,9 +21,22 @@ export interface RetryLookup {
   readonly total: number
   /** Tells the reading when that event happened. */
   readonly resolve: (ts: number) => void
+  /** The most events that lie between the window's start and that event. */
+  readonly walk: number
+  /** Tells the reading the longest wait there can be. */
+  readonly giveUp: () => void
 }
 
 /** One key while a batch is being settled: what was read, plus what the batch has added so far. */
+/**
+ * A head that is swept no longer holds back a clock that steps back. So it stays for a minute more than it counts:
+ * steps of a clock that is kept by NTP are shorter.
+ */
+const CLOCK_STEP_MICROS = 60_000_000
+
+/** The most that a fixed window counts beyond its limit: attempts at any rate, and sums that stay exact in JavaScript. */
+const MOST_BEYOND_LIMIT = 1_000_000_000_000
+
 export class SettlingKey {
   readonly #account: Account
   readonly #demand: Demand
@@ -119,13 +132,24 @@ export class SettlingKey {
     if (excess > this.#before(policy)) resolve(this.at)
     else if (excess > 1) {
       const total = this.#sliding(policy).base + excess
-      lookups.push({ key, after: this.at - policy.windowMicros, total, resolve })
+      const giveUp = (): void => {
+        reading.retryMicros = Math.max(this.at + policy.windowMicros - this.#account.now, blockedMicros)
+        reading.isUpperBound = true
+      }
+      lookups.push({ key, after: this.at - policy.windowMicros, total, walk: excess, resolve, giveUp })
     }
     return reading
   }
 
-  countRefusal(policy: Policy, attempts: number, windowStart: number): void {
-    if (windowStart === this.#fixedStart(policy)) this.added += attempts
+  /** Refusals belong to the count that was full when they were refused: not to one that was reset since. */
+  countRefusal({ policy, attempts, windowStart, seen }: Refusal): void {
+    if (windowStart === this.#fixedStart(policy) && this.#before(policy) >= seen) this.count(policy, attempts)
+  }
+
+  /** Counts attempts or admitted cost. What a fixed window counts of denied attempts is cut, so that it never overflows. */
+  count(policy: Policy, cost: number): void {
+    const room = policy.limit + MOST_BEYOND_LIMIT - this.used(policy)
+    this.added += policy.algorithm === 'fixed-window' ? Math.max(0, Math.min(cost, room)) : cost
   }
 
   write(key: string): KeyWrite | null {
@@ -133,9 +157,11 @@ export class SettlingKey {
     const { head, pruneTo } = this.#account
     const { policies } = this.#demand
     const span = Math.max(head.span, this.#demand.span)
-    const total = head.total + this.added
     const policy = policies.reduce((a, b) => (b.windowMicros > a.windowMicros ? b : a))
     const memo = this.#memo(policy)
+    // A fixed window begins from nothing, so that its sum never grows past a window's.
+    const total =
+      policy.algorithm === 'fixed-window' ? memo.base + this.used(policy) : head.total + this.added
     const step = Math.max(1, Math.floor(span / 4))
     return {
       key,
@@ -150,7 +176,7 @@ export class SettlingKey {
         memoBase: memo.base,
         blocked: head.blocked,
       },
-      expiresAt: Math.max(Math.ceil((this.at + span) / step) * step, head.blocked),
+      expiresAt: Math.max(Math.ceil((this.at + span + CLOCK_STEP_MICROS) / step) * step, head.blocked),
       event: this.logged > 0 ? { ts: this.at, hits: this.logged, total } : null,
       prune: pruneTo > 0 ? { after: head.pruned, upTo: pruneTo } : null,
     }
@@ -160,7 +186,7 @@ export class SettlingKey {
     const { head } = this.#account
     if (policy.algorithm === 'fixed-window') {
       const first = this.#fixedStart(policy)
-      return { first, base: head.memoFirst === first ? head.memoBase : head.total }
+      return { first, base: head.memoFirst === first ? head.memoBase : 0 }
     }
     const window = this.#sliding(policy)
     return window.first === 0 ? { first: this.at, base: head.total } : window

@@ -50,6 +50,8 @@ export interface Refusal extends Charge {
   readonly attempts: number
   /** Start of the window they belong to, in microseconds since the epoch. In any other window they count nothing. */
   readonly windowStart: number
+  /** What was counted of the window when they were refused; a window that holds less was reset since. */
+  readonly seen: number
 }
 
 /** Gives back exactly one admitted hit. */
@@ -74,6 +76,8 @@ export interface Reading {
   used: number
   /** Until the same hit could pass: 0 when this charge does not deny, `Infinity` when it never can (cost above the limit). */
   retryMicros: number
+  /** Whether `retryMicros` is longer than it need be, so that it says nothing of when the denial ends. */
+  isUpperBound?: boolean
   /** Until the oldest counted event leaves (sliding) or the window ends (fixed); 0 when nothing is counted. */
   resetMicros: number
   /** The instant of the decision, in microseconds since the epoch; the stored timestamp when the hit was admitted. */

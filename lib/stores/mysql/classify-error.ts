@@ -12,9 +12,9 @@ export type Remedy = 'conflict' | 'isolation' | 'broken' | 'failed'
 
 /**
  * 1205 lock wait timeout · 1213 deadlock, Galera's at COMMIT too · 1020 record changed since last read (MariaDB's
- * snapshot isolation) · 1180 and 3101 Group Replication's certification, at COMMIT · 3572 NOWAIT · 8002 and 9007 TiDB.
+ * snapshot isolation) · 1568 a transaction that the pool's last user left open: a ROLLBACK and a new try · 1180 and 3101 Group Replication's certification, at COMMIT · 3572 NOWAIT · 8002 and 9007 TiDB.
  */
-const CONFLICT = new Set([1205, 1213, 1020, 1180, 3101, 3572, 8002, 9007])
+const CONFLICT = new Set([1205, 1213, 1020, 1180, 3101, 3572, 8002, 9007, 1568])
 
 /** 1665: READ COMMITTED while the binary log is statement based (hazard 44). */
 const BINLOG_STATEMENT = 1665
@@ -28,8 +28,8 @@ const READ_ONLY = new Set([1290, 1792, 1836, 3100])
 /** 1040 too many connections · 1203, 1226 of this user · 1461 too many prepared statements. */
 const CAPACITY = new Set([1040, 1203, 1226, 1461])
 
-/** 1044, 1045, 1142, 1227 privileges · 1049 no such database · 1251, 1524 login method · 3159 TLS required. */
-const CONFIG = new Set([1044, 1045, 1142, 1227, 1049, 1251, 1524, 3159])
+/** 1044, 1045, 1142, 1227 privileges · 1046 no database named · 1049 no such database · 1251, 1524 login method · 3159 TLS required. */
+const CONFIG = new Set([1044, 1045, 1142, 1227, 1046, 1049, 1251, 1524, 3159])
 
 /** 1146 no such table · 1054 no such column · 1136 column count · 1364 column without default. */
 const SCHEMA = new Set([1146, 1054, 1136, 1364])
@@ -83,7 +83,7 @@ const EXPLANATION: Record<StoreErrorCode, string> = {
   ERR_STORE_READ_ONLY: 'The database is read-only at the moment',
   ERR_STORE_SCHEMA: 'A table of the rate limiter is missing or has another shape: run store.install()',
   ERR_STORE_CONFIG:
-    'The database refused the user, the database name or a privilege, or the driver is not installed',
+    'The database refused the user, the database name (is one in the address?) or a privilege, or the driver is not installed',
   ERR_STORE_CLOSED: 'The store is closed',
   ERR_STORE_FAILED: 'The database failed',
 }

@@ -16,6 +16,7 @@ import {
   keyLiteral,
   SESSION_SETTINGS,
 } from './statements.js'
+import { Turnstile } from './turnstile.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
 import { WindowHints } from './window-hints.js'
 
@@ -67,6 +68,7 @@ export class MysqlStore implements Store {
   readonly #install: boolean
   readonly #sweeper: Sweeper
   readonly #hints = new WindowHints()
+  readonly #turnstile = new Turnstile()
   readonly #closing = new AbortController()
   /** The look at the schema that is under way. */
   #readying: Promise<void> | null = null
@@ -128,15 +130,12 @@ export class MysqlStore implements Store {
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     await this.#whenReady(signal)
-    return this.#units.run(
-      (connection, session) => peekUnit(connection, session, this.#hints, charges),
-      signal,
-    )
+    return this.#beside((connection, session) => peekUnit(connection, session, this.#hints, charges), signal)
   }
 
   async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
     await this.#whenReady(signal)
-    await this.#units.run(
+    await this.#beside(
       (connection, session, onCommit) => refundUnit(connection, session, onCommit, refunds),
       signal,
     )
@@ -144,7 +143,7 @@ export class MysqlStore implements Store {
 
   async block(charge: Charge, micros: number, signal: AbortSignal): Promise<void> {
     await this.#whenReady(signal)
-    await this.#units.run(
+    await this.#beside(
       (connection, session, onCommit) => blockUnit(connection, session, onCommit, charge, micros),
       signal,
     )
@@ -216,7 +215,12 @@ export class MysqlStore implements Store {
   }
 
   #maintain<T>(unit: Unit<T>): Promise<T> {
-    return withinDeadline(MAINTENANCE_MS, (signal) => this.#units.run(unit, signal), this.#closing.signal)
+    return withinDeadline(MAINTENANCE_MS, (signal) => this.#beside(unit, signal), this.#closing.signal)
+  }
+
+  /** Runs a unit that is no decision: one at a time. */
+  #beside<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
+    return this.#turnstile.pass(() => this.#units.run(unit, signal), signal)
   }
 }
 

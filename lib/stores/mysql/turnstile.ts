@@ -1,0 +1,25 @@
+import { beforeAbort } from '../before-abort.js'
+
+/**
+ * Lets one through at a time: whatever is no decision (peeks, refunds, resets, sweeps) shares one connection, so that a
+ * flood of it, or one of it that waits for a lock, leaves the other connection to decisions.
+ */
+export class Turnstile {
+  #tail: Promise<void> = Promise.resolve()
+
+  /** Runs the work when its turn has come; rejects with the signal's reason if that comes first. */
+  async pass<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const before = this.#tail
+    let open = (): void => {}
+    this.#tail = new Promise((resolve) => {
+      open = resolve
+    })
+    try {
+      await beforeAbort(before, signal)
+      return await work()
+    } finally {
+      // Who gives up his place must not let the next one overtake those before.
+      void before.then(open)
+    }
+  }
+}
