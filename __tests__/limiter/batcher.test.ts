@@ -271,3 +271,27 @@ describe('attempts refused from memory', () => {
     }
   })
 })
+
+describe('a process that stands still', () => {
+  test('does not take its own standstill for a failure of the store: the answer is in the socket', async () => {
+    const store = new WatchedStore()
+    // As with a database: the answer needs a turn of the event loop, and timers run before I/O.
+    store.after = () => new Promise(setImmediate)
+    const batcher = new Batcher(store, () => [])
+    const answer = batcher.submit(hit('a'), 50)
+    await new Promise(setImmediate)
+    const until = performance.now() + 200
+    while (performance.now() < until);
+    expect((await answer).verdict.allowed).toBe(true)
+  })
+
+  test('gives lost time back once, and no hit waits for ever', async () => {
+    const store = new WatchedStore()
+    store.before = () => new Promise(() => {})
+    const batcher = new Batcher(store, () => [])
+    const answer = batcher.submit(hit('a'), 50)
+    const until = performance.now() + 200
+    while (performance.now() < until);
+    await expect(answer).rejects.toMatchObject({ code: 'ERR_STORE_TIMEOUT' })
+  })
+})
