@@ -25,12 +25,13 @@ export async function readAccounts(
   const expected = all.filter((reads) =>
     reads.some((read) => hints.mayHaveMoved(read.key, read.windowMicros)),
   )
-  const statements = [CLOCK, readHeads(sortedLiterals(demands.keys()))]
+  const statements = [readHeads(sortedLiterals(demands.keys()))]
   if (expected.length > 0) statements.push(readWindows(expected.flat()))
   const results = await connection.run([...opening, ...statements])
-  const [clock, heads, windows] = results.slice(opening.length) as [Result, Result, Result | undefined]
+  const [heads, windows] = results.slice(opening.length) as [Result, Result | undefined]
 
-  const accounts = openAccounts(heads.rows, demands, integer(clock.rows[0]?.[0]))
+  const accounts = openAccounts(heads.rows)
+  if (accounts.size < demands.size) await addUnused(connection, accounts, demands)
   if (windows !== undefined) applyWindows(windows.rows, accounts)
   const missing = all.filter((reads) => !reads.every((read) => isKnown(read, accounts)))
   if (missing.length > 0) {
@@ -72,23 +73,27 @@ function remember(
   else hints.forget(key, windowMicros)
 }
 
-function openAccounts(
-  rows: Rows,
-  demands: ReadonlyMap<string, Demand>,
-  clock: number,
-): Map<string, OpenAccount> {
+function openAccounts(rows: Rows): Map<string, OpenAccount> {
   const accounts = new Map<string, OpenAccount>()
   for (const [rkey, now, ...columns] of rows) {
     const [total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked] = columns.map(integer)
     const head = { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked } as Head
     accounts.set(String(rkey), { head, now: integer(now), windows: new Map(), pruneTo: 0 })
   }
-  for (const key of demands.keys()) {
-    // Only a peek comes to keys that have no row; a decision has made them all.
-    if (!accounts.has(key))
-      accounts.set(key, { head: EMPTY_HEAD, now: clock, windows: new Map(), pruneTo: 0 })
-  }
   return accounts
+}
+
+/** Only a peek comes to keys that have no row, to read the clock beside; a decision has made them all. */
+async function addUnused(
+  connection: Connection,
+  accounts: Map<string, OpenAccount>,
+  demands: ReadonlyMap<string, Demand>,
+): Promise<void> {
+  const [clock] = (await connection.run([CLOCK])) as [Result]
+  const now = integer(clock.rows[0]?.[0])
+  for (const key of demands.keys()) {
+    if (!accounts.has(key)) accounts.set(key, { head: EMPTY_HEAD, now, windows: new Map(), pruneTo: 0 })
+  }
 }
 
 /** The rows of `readWindows`. They were read a little later than the heads, and their instant becomes the key's. */
