@@ -27,7 +27,6 @@ export interface RetryLookup {
   readonly giveUp: () => void
 }
 
-/** One key while a batch is being settled: what was read, plus what the batch has added so far. */
 /**
  * A head that is swept no longer holds back a clock that steps back. So it stays for a minute more than it counts:
  * steps of a clock that is kept by NTP are shorter.
@@ -37,6 +36,7 @@ const CLOCK_STEP_MICROS = 60_000_000
 /** The most that a fixed window counts beyond its limit: attempts at any rate, and sums that stay exact in JavaScript. */
 const MOST_BEYOND_LIMIT = 1_000_000_000_000
 
+/** One key while a batch is being settled: what was read, plus what the batch has added so far. */
 export class SettlingKey {
   readonly #account: Account
   readonly #demand: Demand
