@@ -34,6 +34,8 @@ export type {
   DecisionHook,
   LimiterOptions,
   LimitOptions,
+  OnStoreError,
+  StoreErrorFunction,
 } from './limiter/limiter-options.js'
 export { normalizeKey } from './limiter/normalize-key.js'
 export type { Key } from './limiter/storage-key.js'

@@ -37,7 +37,7 @@ const wrong: Record<Exclude<keyof LimiterOptions, 'hashKeys'>, unknown[]> = {
   ],
   name: [null, '', 'a b', 'läufer', 'a\nb', 'a"b', 'a:b', 'a/b', 'x'.repeat(65), 5, ['a'], Symbol('a')],
   algorithm: [null, '', 'sliding', 'fixed', 'Fixed-Window', 'token-bucket', 1, true, ['fixed-window']],
-  onStoreError: [null, '', 'open', 'local', 'Allow', true, false, () => 'allow', ['allow']],
+  onStoreError: [null, '', 'open', 'local', 'Allow', true, false, ['allow']],
   timeoutMs: [null, 0, -1, 0.9, 60_001, Number.NaN, Number.POSITIVE_INFINITY, '250', 250n, true, [250]],
   retainSeconds: [null, -1, 31_536_001, Number.NaN, Number.POSITIVE_INFINITY, '60', 60n, true, [60]],
   audit: [null, 0, 1, '', 'true', {}],

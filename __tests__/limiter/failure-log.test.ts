@@ -132,3 +132,36 @@ describe('hazard 140: what is logged', () => {
     expect(await limiter.hit('k')).toMatchObject({ outcome: 'degraded', allowed: true })
   })
 })
+
+describe('onStoreError as a function', () => {
+  const decided = async (onStoreError: unknown): Promise<boolean> => {
+    const fail = async (): Promise<never> => {
+      throw new StoreError('ERR_STORE_CONNECTION', 'down')
+    }
+    const { limiter } = failing(fail, { onStoreError } as Partial<LimiterOptions>)
+    return (await limiter.hit('k')).allowed
+  }
+
+  test('is asked with the error, and decides', async () => {
+    const codes: string[] = []
+    const byCode = (error: StoreError): string => {
+      codes.push(error.code)
+      return 'allow'
+    }
+    expect(await decided(byCode)).toBe(true)
+    expect(await decided(() => 'deny')).toBe(false)
+    expect(codes).toEqual(['ERR_STORE_CONNECTION'])
+  })
+
+  test('lets nothing through by accident', async () => {
+    const accidents = [
+      () => undefined,
+      () => true,
+      async () => 'allow',
+      () => {
+        throw new Error('no')
+      },
+    ]
+    for (const accident of accidents) expect(await decided(accident)).toBe(false)
+  })
+})

@@ -87,7 +87,7 @@ export class Decider {
       if (allowed) this.#tickets.set(decision, { refunds: refundsOf(charges, readings, cost), resets })
       return decision
     } catch (error) {
-      return this.#report(this.#degrade(keys, error), request)
+      return this.#report(this.#degrade(keys, error, request), request)
     }
   }
 
@@ -143,12 +143,22 @@ export class Decider {
     return states
   }
 
-  #degrade(keys: readonly LimitedKey[], error: unknown): Decision {
+  #passes(error: StoreError, request: unknown): boolean {
+    const { onStoreError } = this.#behaviour
+    if (typeof onStoreError !== 'function') return onStoreError === 'allow'
+    try {
+      return onStoreError(error, request) === 'allow'
+    } catch {
+      return false
+    }
+  }
+
+  #degrade(keys: readonly LimitedKey[], error: unknown, request?: unknown): Decision {
     const failure =
       error instanceof StoreError
         ? error
         : new StoreError('ERR_STORE_FAILED', 'The store failed', { cause: error })
-    const allowed = this.#behaviour.onStoreError === 'allow'
+    const allowed = this.#passes(failure, request)
     this.#failures.report(failure, allowed)
     const { policy, key } = keys[0] as LimitedKey
     return degradedDecision(policy, keyText(key), allowed, failure)

@@ -74,7 +74,7 @@ export interface DeniedDecision extends Described {
 /** The store could not answer in time; `onStoreError` decided, and nothing is known of the window. */
 export interface DegradedDecision extends Described {
   readonly outcome: 'degraded'
-  /** True for `onStoreError: 'allow'`, false for `'deny'`. */
+  /** What `onStoreError` said: true for `'allow'`, false for `'deny'`. */
   readonly allowed: boolean
   readonly used: null
   readonly remaining: null

@@ -1,5 +1,6 @@
 import { checkBoolean, checkOptionNames, optionError } from '../stores/option-error.js'
 import type { Algorithm, Policy, Store } from '../stores/store.js'
+import type { StoreError } from '../stores/store-error.js'
 import type { Decision } from './decision.js'
 import type { Logger } from './failure-log.js'
 
@@ -25,15 +26,25 @@ export interface LimitOptions {
 /** Called with every decision, or those of a kind. What it throws or rejects with never reaches the request. */
 export type DecisionHook = (decision: Decision, request?: unknown) => unknown
 
+/**
+ * What to do with one request while the store does not answer. It must say at once; one that throws, or says anything
+ * else, has not said that the request may pass.
+ */
+export type StoreErrorFunction = (error: StoreError, request?: unknown) => 'allow' | 'deny'
+
+/** The rule for requests while the store does not answer. */
+export type OnStoreError = 'allow' | 'deny' | StoreErrorFunction
+
 /** What a limiter is beside its limits. */
 export interface BehaviourOptions {
   /** Where it counts. Any number of limiters may share a store. */
   readonly store: Store
   /**
    * What happens while the store does not answer: `allow` (default) lets requests through uncounted, `deny` refuses
-   * them with 503. Either way the decision says `degraded`, never `denied`.
+   * them with 503, and a function says for each request which of the two. Whichever, the decision says `degraded`,
+   * never `denied`.
    */
-  readonly onStoreError?: 'allow' | 'deny' | undefined
+  readonly onStoreError?: OnStoreError | undefined
   /** The longest a decision may take, in milliseconds: 1 to 60,000. After that `onStoreError` decides. Default 250. */
   readonly timeoutMs?: number | undefined
   /** Decides, counts and reports, but denies nothing: for trying a limit out. Default false. */
@@ -59,7 +70,7 @@ export interface LimiterOptions extends LimitOptions, BehaviourOptions {}
 /** Behaviour, checked and complete. */
 export interface Behaviour {
   readonly store: Store
-  readonly onStoreError: 'allow' | 'deny'
+  readonly onStoreError: OnStoreError
   readonly timeoutMs: number
   readonly dryRun: boolean
   readonly hashKeys: string | null
@@ -133,8 +144,8 @@ export function resolveBehaviour(options: BehaviourOptions): Behaviour {
   if (!STORE_METHODS.every((method) => typeof store?.[method] === 'function')) {
     throw optionError('store', 'a MysqlStore, SqliteStore or MemoryStore', store)
   }
-  if (onStoreError !== 'allow' && onStoreError !== 'deny') {
-    throw optionError('onStoreError', '`allow` or `deny`', onStoreError)
+  if (onStoreError !== 'allow' && onStoreError !== 'deny' && typeof onStoreError !== 'function') {
+    throw optionError('onStoreError', '`allow`, `deny` or a function', onStoreError)
   }
   if (!(Number.isFinite(timeoutMs) && timeoutMs >= 1 && timeoutMs <= 60_000)) {
     throw optionError('timeoutMs', 'a number from 1 to 60000', timeoutMs)
