@@ -110,7 +110,7 @@ describeServers('four processes on one database', (server) => {
   it('stay exact, and keep nobody waiting, when one of them is killed in the middle', async () => {
     const database = await create()
     const limit = 500
-    const timeoutMs = 2000
+    const timeoutMs = 5000
     const store = { uri: database.uri }
     const processes = await startProcesses({ store, limit, windowSeconds: HOUR, timeoutMs })
     const runs = processes.map((process, begin) =>
