@@ -104,7 +104,7 @@ describe.each(['express', 'express4'])('examples/login-limits.ts on %s', (framew
     await fail(app, '203.0.113.2', 'user-30').expect(401)
   })
 
-  test('a hundred failures from many networks ask for more, of the owner too, and never deny him', async () => {
+  test('hazard 149: a hundred failures from many networks ask for more, of the owner too, and never deny him', async () => {
     const underAttack = jest.fn<void, Parameters<RequestHandler>>((req, res, next) => {
       if (req.get('X-Captcha') === 'solved') next()
       else res.sendStatus(403)
