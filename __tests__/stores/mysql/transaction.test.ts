@@ -2,7 +2,7 @@ import { createConnection } from 'mysql2/promise'
 import { MysqlStore, StoreError } from '../../../lib/index.js'
 import { describeServers } from '../../servers/describe-servers.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
-import { admitted, decide, hit, hitOn, policy } from '../policies.js'
+import { admitted, charge, decide, hit, hitOn, policy } from '../policies.js'
 import { failOnce, type WatchedPool, watchedPool } from './watched-pool.js'
 
 /** What a unit sends, by how each statement begins. */
@@ -192,6 +192,25 @@ describeServers('a decision on MySQL', (server) => {
       expect(await hits()).toBe(1)
       expect(await admitted(store, 3, 'a', policy())).toEqual([true, true, false])
     })
+  })
+
+  it('sends COMMIT in a packet of its own on Galera, whatever it ends', async () => {
+    watched = watchedPool(database.uri, { multipleStatements: true })
+    // The one thing that tells a node of a cluster from a single server.
+    watched.watch = (sql, send, callback) => {
+      if (sql.includes('wsrep_on')) callback(null, [['wsrep_on', 'ON']])
+      else send(sql, callback)
+    }
+    store = new MysqlStore({ pool: watched.pool, sweepSeconds: false })
+    const { at } = await hit(store, 'a', policy())
+    const signal = (): AbortSignal => new AbortController().signal
+    await store.refund([{ ...charge('a', policy()), cost: 1, at }], signal())
+    await store.block(charge('b', policy()), 1_000_000, signal())
+    await store.reset([charge('a', policy()).key])
+    await store.sweep()
+    const commits = watched.sent.filter(endsInCommit)
+    expect(commits.length).toBeGreaterThanOrEqual(6)
+    expect(new Set(commits)).toEqual(new Set(['COMMIT']))
   })
 
   it('sweeps in one process at a time, while hits go on', async () => {

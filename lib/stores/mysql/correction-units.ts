@@ -1,10 +1,10 @@
 import type { Charge, Refund } from '../store.js'
+import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
 import type { Session } from './session.js'
 import {
   blockKey,
   bytesLiteral,
-  COMMIT,
   keyLiteral,
   lockExisting,
   lockKeys,
@@ -17,7 +17,7 @@ import {
 export async function refundUnit(
   connection: Connection,
   session: Session,
-  onCommit: () => void,
+  onCommit: OnCommit,
   refunds: readonly Refund[],
 ): Promise<void> {
   const literals = [...new Set(refunds.map(({ key }) => keyLiteral(key)))].sort()
@@ -43,20 +43,18 @@ export async function refundUnit(
     left.set(event, hits - cost)
     return takeFromEvents(rkey, at, cost, hits === cost)
   })
-  onCommit()
-  await connection.run([...statements, COMMIT])
+  await commit(connection, session, onCommit, statements)
 }
 
 /** Blocks a key, which may be new, by the database's clock. */
 export async function blockUnit(
   connection: Connection,
   session: Session,
-  onCommit: () => void,
+  onCommit: OnCommit,
   { key }: Charge,
   micros: number,
 ): Promise<void> {
   const rkey = keyLiteral(key)
   await connection.run([...session.begin, lockKeys([rkey])])
-  onCommit()
-  await connection.run([blockKey(rkey, micros), COMMIT])
+  await commit(connection, session, onCommit, [blockKey(rkey, micros)])
 }

@@ -1,14 +1,12 @@
 import { demandsOf, demandsOfPeek } from '../demand.js'
 import { type Settlement, settle, settlePeek } from '../settle.js'
 import type { Batch, Charge, Reading, Verdict } from '../store.js'
-import { type Connection, integer, type Result } from './connection.js'
+import { commit, type OnCommit } from './commit.js'
+import { type Connection, integer } from './connection.js'
 import { readAccounts } from './read-accounts.js'
 import type { Session } from './session.js'
-import { COMMIT, lockKeys, lookupRetry, ROLLBACK, sortedLiterals, writeStatements } from './statements.js'
+import { lockKeys, lookupRetry, ROLLBACK, sortedLiterals, writeStatements } from './statements.js'
 import type { WindowHints } from './window-hints.js'
-
-/** Tells the caller that COMMIT is about to be sent: from here on a lost connection leaves the outcome unknown. */
-export type OnCommit = () => void
 
 /**
  * Decides one batch in one transaction: one packet locks, reads the clock and counts; another writes and commits.
@@ -39,18 +37,11 @@ async function write(
   const lookupsFrom = statements.length
   statements.push(...lookups.map(lookupRetry))
 
-  // Nothing admitted: no commit, and so no disk flush. On Galera a COMMIT in the same packet as the writes can
-  // answer OK although another node rolled them back, so there it travels alone.
-  const ending = writes.length > 0 ? COMMIT : ROLLBACK
-  let results: Result[]
-  if (ending === COMMIT && (session.commitTravelsAlone || !connection.multipleStatements)) {
-    results = await connection.run(statements)
-    onCommit()
-    await connection.run([COMMIT])
-  } else {
-    if (ending === COMMIT) onCommit()
-    results = await connection.run([...statements, ending])
-  }
+  // Nothing to write: no commit, and so no disk flush.
+  const results =
+    writes.length > 0
+      ? await commit(connection, session, onCommit, statements)
+      : await connection.run([...statements, ROLLBACK])
   lookups.forEach(({ resolve }, i) => {
     const row = results[lookupsFrom + i]?.rows[0]
     if (row !== undefined) resolve(integer(row[0]))

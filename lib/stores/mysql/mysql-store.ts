@@ -3,19 +3,13 @@ import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '
 import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
+import { commit } from './commit.js'
 import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
 import { resetUnit, sweepUnit } from './removal-units.js'
-import {
-  COMMIT,
-  claimSweep,
-  ENSURE_SWEEP_ROW,
-  extendSweep,
-  keyLiteral,
-  SESSION_SETTINGS,
-} from './statements.js'
+import { claimSweep, ENSURE_SWEEP_ROW, extendSweep, keyLiteral, SESSION_SETTINGS } from './statements.js'
 import { Turnstile } from './turnstile.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
 import { WindowHints } from './window-hints.js'
@@ -170,10 +164,9 @@ export class MysqlStore implements Store {
   async sweep(): Promise<SweepResult> {
     await this.#whenReady(this.#closing.signal)
     const claimed = await this.#maintain(async (connection, session, onCommit) => {
-      onCommit()
-      const statements = [ENSURE_SWEEP_ROW, claimSweep(SWEEP_LEASE_MICROS), COMMIT]
-      const results = await connection.run([...session.begin, ...statements])
-      return results.at(-2)?.affectedRows === 1
+      const statements = [...session.begin, ENSURE_SWEEP_ROW, claimSweep(SWEEP_LEASE_MICROS)]
+      const results = await commit(connection, session, onCommit, statements)
+      return results.at(-1)?.affectedRows === 1
     })
     if (!claimed) return { keys: 0, events: 0, ran: false }
     let keys = 0
@@ -187,8 +180,7 @@ export class MysqlStore implements Store {
       more = chunk.more
     }
     await this.#maintain(async (connection, session, onCommit) => {
-      onCommit()
-      await connection.run([...session.begin, extendSweep(0), COMMIT])
+      await commit(connection, session, onCommit, [...session.begin, extendSweep(0)])
     })
     return { keys, events, ran: true }
   }

@@ -1,8 +1,8 @@
+import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
 import type { Session } from './session.js'
 import {
   bytesLiteral,
-  COMMIT,
   deleteAllEvents,
   deleteEventsUpTo,
   deleteKeys,
@@ -33,7 +33,7 @@ export interface SweptChunk {
 export async function sweepUnit(
   connection: Connection,
   session: Session,
-  onCommit: () => void,
+  onCommit: OnCommit,
   leaseMicros: number,
 ): Promise<SweptChunk> {
   const [candidates] = await connection.run([expiredKeys(SWEEP_KEYS)])
@@ -64,8 +64,7 @@ export async function sweepUnit(
       }
     }
   }
-  onCommit()
-  await connection.run([extendSweep(leaseMicros), COMMIT])
+  await commit(connection, session, onCommit, [extendSweep(leaseMicros)])
   return { keys, events, more: true }
 }
 
@@ -79,21 +78,20 @@ export interface ResetProgress {
 export async function resetUnit(
   connection: Connection,
   session: Session,
-  onCommit: () => void,
+  onCommit: OnCommit,
   rkey: string,
   at: number | null,
 ): Promise<ResetProgress> {
   const row = (await connection.run([...session.begin, lockKey(rkey)])).at(-1)?.rows[0]
   if (row === undefined) {
-    onCommit()
-    await connection.run([COMMIT])
+    await commit(connection, session, onCommit, [])
     return { at: at ?? 0, finished: true }
   }
   const last = integer(row[0])
   const until = at ?? last
   const { finished } = await removeEvents(connection, rkey, until)
-  onCommit()
-  await connection.run([finished && last === until ? deleteKeys([rkey]) : forgetMemo(rkey), COMMIT])
+  const ending = finished && last === until ? deleteKeys([rkey]) : forgetMemo(rkey)
+  await commit(connection, session, onCommit, [ending])
   return { at: until, finished }
 }
 

@@ -5,7 +5,7 @@ import { BEGIN, READ_COMMITTED_ONCE, REPEATABLE_READ_ONCE } from './statements.j
  * What was learned of the server that decides how a unit is sent to it.
  */
 export class Session {
-  /** Galera: see `decideUnit`. */
+  /** Galera: see `commit`. */
   readonly commitTravelsAlone: boolean
   /** How a transaction begins. */
   begin: readonly string[]

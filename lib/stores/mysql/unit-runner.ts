@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../store-error.js'
 import { remedyOf, storeErrorOf } from './classify-error.js'
+import type { OnCommit } from './commit.js'
 import { type Connection, takeConnection } from './connection.js'
 import type { DriverPool } from './driver.js'
 import { Session } from './session.js'
 import { ROLLBACK } from './statements.js'
 
 /** A unit of work on one connection. It calls `onCommit` before it sends a COMMIT. */
-export type Unit<T> = (connection: Connection, session: Session, onCommit: () => void) => Promise<T>
+export type Unit<T> = (connection: Connection, session: Session, onCommit: OnCommit) => Promise<T>
 
 /**
  * Runs units: takes a connection, runs the whole unit, and again from its beginning when other transactions were
@@ -55,7 +56,7 @@ export class UnitRunner {
     }
   }
 
-  async #attempt<T>(unit: Unit<T>, signal: AbortSignal, onCommit: () => void): Promise<T> {
+  async #attempt<T>(unit: Unit<T>, signal: AbortSignal, onCommit: OnCommit): Promise<T> {
     const connection = await takeConnection(await this.#pool(), signal)
     const giveUp = (): void => connection.destroy(signal.reason)
     signal.addEventListener('abort', giveUp)
