@@ -14,6 +14,7 @@ import {
 export class WatchedStore implements Store {
   readonly batches: Batch[] = []
   readonly signals: AbortSignal[] = []
+  probes = 0
   /** Runs before the store decides or reads; it throws, rejects or waits for the outside world. */
   before: () => unknown = () => {}
   /** Runs after the store has decided, before the answer arrives. */
@@ -45,6 +46,11 @@ export class WatchedStore implements Store {
 
   reset(keys: readonly string[]): Promise<void> {
     return this.#between(this.before(), () => this.#inner.reset(keys))
+  }
+
+  probe(signal: AbortSignal): Promise<void> {
+    this.probes += 1
+    return this.#between(this.before(), () => this.#inner.probe(signal))
   }
 
   install(): Promise<void> {

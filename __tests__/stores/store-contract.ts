@@ -382,6 +382,29 @@ export function storeContract(open: OpenSubject): void {
     }
   })
 
+  describe('a probe', () => {
+    it('passes when the store could decide, and leaves nothing behind', async () => {
+      await hit(store, 'a', policy())
+      const before = await subject.size()
+      for (let i = 0; i < 3; i += 1) await store.probe(new AbortController().signal)
+      await Promise.all([1, 2].map(() => store.probe(new AbortController().signal)))
+      expect(await subject.size()).toEqual(before)
+      expect((await peek(store, 'a', policy())).used).toBe(1)
+    })
+
+    it('gives up with the reason of its signal', async () => {
+      const reason = new Error('enough')
+      await expect(store.probe(AbortSignal.abort(reason))).rejects.toBe(reason)
+    })
+
+    it('says that the store is closed', async () => {
+      await store.close()
+      await expect(store.probe(new AbortController().signal)).rejects.toMatchObject({
+        code: 'ERR_STORE_CLOSED',
+      })
+    })
+  })
+
   describe('nothing grows for ever', () => {
     it('deletes expired events of a key in its own unit (seed: prune on the way through)', async () => {
       const many = policy({ limit: 100 })

@@ -106,7 +106,17 @@ export const DEFAULT_NAME = 'default'
 
 const HIGHEST_LIMIT = 1_000_000_000_000
 const YEAR_SECONDS = 31_536_000
-const STORE_METHODS = ['install', 'decide', 'peek', 'refund', 'block', 'reset', 'sweep', 'close'] as const
+const STORE_METHODS = [
+  'install',
+  'decide',
+  'peek',
+  'refund',
+  'block',
+  'reset',
+  'probe',
+  'sweep',
+  'close',
+] as const
 
 /** @throws TypeError with the option's name, the rule, and the value with its type. */
 export function resolveLimit(options: LimitOptions): Policy {

@@ -107,6 +107,11 @@ export class MemoryStore implements Store {
     for (const key of keys) this.#keys.delete(key)
   }
 
+  async probe(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    this.#checkOpen()
+  }
+
   async sweep(): Promise<SweepResult> {
     this.#checkOpen()
     const now = this.#now()

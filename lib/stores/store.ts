@@ -123,6 +123,11 @@ export interface Store {
   block(charge: Charge, micros: number, signal: AbortSignal): Promise<void>
   /** Forgets everything counted for these keys, and their blocks. */
   reset(keys: readonly string[]): Promise<void>
+  /**
+   * Resolves when the store could decide at this moment, and leaves no trace: it must try a write, since a server that
+   * was demoted still answers reads. Never waits behind calls of this process that may be stuck themselves.
+   */
+  probe(signal: AbortSignal): Promise<void>
   /** Removes keys that nobody has used for longer than their window and retention, with their events. */
   sweep(): Promise<SweepResult>
   /** Stops the sweeper and closes what the store itself opened. Idempotent. */

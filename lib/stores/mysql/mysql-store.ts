@@ -1,13 +1,15 @@
 import { beforeAbort, withinDeadline } from '../before-abort.js'
-import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
+import { checkBoolean, checkOptionNames, checkSweepSeconds } from '../option-error.js'
 import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
+import { checkSource } from './check-source.js'
 import { commit } from './commit.js'
 import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
+import { probeUnit } from './probe-unit.js'
 import { resetUnit, sweepUnit } from './removal-units.js'
 import { claimSweep, ENSURE_SWEEP_ROW, extendSweep, keyLiteral, SESSION_SETTINGS } from './statements.js'
 import { Turnstile } from './turnstile.js'
@@ -110,16 +112,18 @@ export class MysqlStore implements Store {
     if (!this.#isReady) await this.#whenReady(signal)
     this.#closing.signal.throwIfAborted()
     this.#sweeper.start()
-    try {
-      return await this.#units.run(
-        (connection, session, onCommit) => decideUnit(connection, session, this.#hints, batch, onCommit),
-        signal,
-      )
-    } catch (error) {
-      // Somebody dropped or changed a table while we ran: look again before the next batch.
-      if (error instanceof StoreError && error.code === 'ERR_STORE_SCHEMA') this.#isReady = false
-      throw error
-    }
+    return this.#first(
+      (connection, session, onCommit) => decideUnit(connection, session, this.#hints, batch, onCommit),
+      signal,
+    )
+  }
+
+  async probe(signal: AbortSignal): Promise<void> {
+    this.#closing.signal.throwIfAborted()
+    // Its own look at the schema: the one that others wait for may hang on a connection that is dead.
+    if (!this.#isReady) await this.#first(this.#install ? installSchema : checkSchema, signal)
+    this.#isReady = true
+    await this.#first(probeUnit, signal)
   }
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
@@ -206,6 +210,17 @@ export class MysqlStore implements Store {
     await beforeAbort(this.#readying, signal)
   }
 
+  /** Runs a unit that waits for no other of this process, but for a connection. */
+  async #first<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await this.#units.run(unit, signal)
+    } catch (error) {
+      // Somebody dropped or changed a table while we ran: look again before the next batch.
+      if (error instanceof StoreError && error.code === 'ERR_STORE_SCHEMA') this.#isReady = false
+      throw error
+    }
+  }
+
   #maintain<T>(unit: Unit<T>): Promise<T> {
     return withinDeadline(MAINTENANCE_MS, (signal) => this.#beside(unit, signal), this.#closing.signal)
   }
@@ -213,28 +228,5 @@ export class MysqlStore implements Store {
   /** Runs a unit that is no decision: one at a time. */
   #beside<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
     return this.#turnstile.pass(() => this.#units.run(unit, signal), signal)
-  }
-}
-
-function checkSource(options: MysqlStoreOptions): void {
-  const { uri, connection, pool } = options
-  const given = (['uri', 'connection', 'pool'] as const).filter((name) => options[name] !== undefined)
-  if (given.length > 1) {
-    throw new TypeError(`Expected one of \`uri\`, \`connection\` and \`pool\`, got ${given.join(' and ')}`)
-  }
-  if (given.length === 0) throw optionError('uri', 'a mysql:// address (or give `connection` or `pool`)', uri)
-  if (uri !== undefined && !(typeof uri === 'string' && /^mysql:\/\//.test(uri) && URL.canParse(uri))) {
-    // The address may hold a password: never repeat it.
-    throw new TypeError(
-      `Expected \`uri\` to be an address like mysql://user@host/database, got another (${typeof uri})`,
-    )
-  }
-  if (connection !== undefined && (typeof connection !== 'object' || connection === null)) {
-    throw optionError('connection', 'an object with connection options of mysql2', connection)
-  }
-  if (pool !== undefined && options.multipleStatements !== undefined) {
-    throw new TypeError(
-      "`multipleStatements` is for the store's own connections: set it where you make your `pool`",
-    )
   }
 }

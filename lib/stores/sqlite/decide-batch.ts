@@ -101,6 +101,15 @@ export function blockKey(statements: Statements, key: string, until: number): vo
   writeHead(statements, rkey, { ...EMPTY_HEAD, ...head, blocked }, Math.max(head?.expiresAt ?? 0, blocked))
 }
 
+/** Writes, and takes it back in the same transaction. No stored form of a key is a NUL. */
+export function probeWrite(statements: Statements): void {
+  const rkey = new Uint8Array(1)
+  writeHead(statements, rkey, EMPTY_HEAD, 0)
+  statements.insertEvent.run(rkey, 1, 1, 1)
+  statements.deleteEvents.run(rkey)
+  statements.deleteKey.run(rkey)
+}
+
 function resolveLookup(statements: Statements, { key, after, total, resolve }: RetryLookup): void {
   const event = statements.reachedAt.get(bytesOf(key), after, total) as { ts: number } | undefined
   if (event) resolve(event.ts)

@@ -5,7 +5,7 @@ import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { isBusy, sqliteError } from './classify-error.js'
-import { blockKey, bytesOf, decideBatch, peekCharges, refundHit } from './decide-batch.js'
+import { blockKey, bytesOf, decideBatch, peekCharges, probeWrite, refundHit } from './decide-batch.js'
 import { checkSchema, installSchema } from './install.js'
 import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
 import { prepareStatements, type Statements } from './statements.js'
@@ -119,6 +119,14 @@ export class SqliteStore implements Store {
     })
   }
 
+  async probe(signal: AbortSignal): Promise<void> {
+    await this.#transact(({ statements }) => probeWrite(statements), signal).catch((error: StoreError) => {
+      // Tables dropped or the file replaced: the next probe opens it anew, and installs. Memory would be lost.
+      if (error.code === 'ERR_STORE_FAILED' && this.#filename !== ':memory:') this.#closeFile()
+      throw error
+    })
+  }
+
   /**
    * Removes abandoned keys with their events, in short transactions, by index. One process sweeps at a time: while
    * another does, this returns at once with `ran: false`. Runs by itself every `sweepSeconds`.
@@ -159,6 +167,10 @@ export class SqliteStore implements Store {
     this.#closed = true
     this.#sweeper.stop()
     await this.#opening?.catch(() => {})
+    this.#closeFile()
+  }
+
+  #closeFile(): void {
     this.#open?.database.close()
     this.#open = null
   }
