@@ -9,7 +9,7 @@ export interface Head {
   total: number
   /** Time of the newest write. No decision is ever placed before it, so a clock that steps back reopens nothing. */
   last: number
-  /** How long events must be kept: the the longest `keepMicros` that any policy has asked of this key. */
+  /** How long events must be kept: the longest `keepMicros` that any policy has asked of this key. */
   span: number
   /** Events up to here are deleted. Deleting starts after it, so as not to walk rows that are marked but not purged. */
   pruned: number
@@ -21,6 +21,11 @@ export interface Head {
   memoBase: number
   /** Everything is denied until then; 0 when it is not. */
   blocked: number
+  /**
+   * Another one whenever past events were changed, as refunds do, and for every life of a key: a process that
+   * remembers events may believe them while it is the same.
+   */
+  logVersion: number
 }
 
 /** The first event inside a window; `first` is 0 when the window is empty. */
@@ -51,6 +56,7 @@ export const EMPTY_HEAD: Readonly<Head> = {
   memoFirst: 0,
   memoBase: 0,
   blocked: 0,
+  logVersion: 0,
 }
 
 /** The instant at which a key is decided: never before, and never equal to, its newest write. */
@@ -58,10 +64,13 @@ export function instantOf(head: Readonly<Head>, now: number): number {
   return now > head.last ? now : head.last + 1
 }
 
+/** Events are deleted at most once a second, however short the window. */
+const LEAST_PRUNE_MICROS = 1_000_000
+
 /**
  * Whether events older than `span` are worth deleting: at most eight times a span, so that a key at its limit does
- * not pay a DELETE with every hit. The table then holds at most an eighth more than it must.
+ * not pay a DELETE with every hit. The table then holds at most an eighth more than it must, or a second's events.
  */
 export function pruneIsDue(head: Readonly<Head>, at: number, span: number): boolean {
-  return head.last > 0 && at - span - head.pruned >= span / 8
+  return head.last > 0 && at - span - head.pruned >= Math.max(span / 8, LEAST_PRUNE_MICROS)
 }

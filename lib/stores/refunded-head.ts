@@ -19,5 +19,6 @@ export function refundedHead(head: Readonly<Head>, policy: Policy, cost: number,
     total,
     memoBase: head.memoFirst > at ? head.memoBase - cost : head.memoBase,
     memoWindow: head.memoFirst === at ? 0 : head.memoWindow,
+    logVersion: head.logVersion + 1,
   }
 }

@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS rate_keys (
   memo_base BIGINT NOT NULL DEFAULT 0,
   -- everything is denied until then
   blocked_until BIGINT NOT NULL DEFAULT 0,
+  -- another one whenever past events were changed: what a process remembers of them holds while it is the same
+  log_version BIGINT NOT NULL DEFAULT 0,
   -- when the whole key may be swept
   expires_at BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (rkey),
@@ -98,6 +100,8 @@ CREATE TABLE IF NOT EXISTS rate_keys (
   memo_base INTEGER NOT NULL DEFAULT 0,
   -- everything is denied until then
   blocked_until INTEGER NOT NULL DEFAULT 0,
+  -- another one whenever past events were changed: what a process remembers of them holds while it is the same
+  log_version INTEGER NOT NULL DEFAULT 0,
   -- when the whole key may be swept
   expires_at INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (rkey)

@@ -175,6 +175,7 @@ export class SettlingKey {
         memoFirst: memo.first,
         memoBase: memo.base,
         blocked: head.blocked,
+        logVersion: head.logVersion || this.at,
       },
       expiresAt: Math.max(Math.ceil((this.at + span + CLOCK_STEP_MICROS) / step) * step, head.blocked),
       event: this.logged > 0 ? { ts: this.at, hits: this.logged, total } : null,

@@ -1,5 +1,5 @@
 import { StoreError } from '../store-error.js'
-import { type DriverConnection, type DriverPool, QUERY_OPTIONS } from './driver.js'
+import { type DriverConnection, type DriverPool, type DriverQuery, queryOptions } from './driver.js'
 
 /** Rows as arrays of column values, in the order of the statement's select list. */
 export type Rows = readonly (readonly unknown[])[]
@@ -9,6 +9,8 @@ export interface Result {
   readonly rows: Rows
   /** Rows matched by a write; mysql2 asks the server for found, not for changed rows. */
   readonly affectedRows: number
+  /** What LAST_INSERT_ID was set to, else 0. */
+  readonly insertId: number
 }
 
 /**
@@ -23,6 +25,7 @@ const guarded = new WeakSet<DriverConnection>()
  */
 export class Connection {
   readonly #driver: DriverConnection
+  readonly #options: Omit<DriverQuery, 'sql'>
   /** Whether several statements travel in one packet. */
   readonly multipleStatements: boolean
   #state: 'open' | 'released' | 'destroyed' = 'open'
@@ -35,6 +38,7 @@ export class Connection {
       driver.on('error', () => {})
     }
     this.multipleStatements = driver.config?.multipleStatements === true
+    this.#options = queryOptions(driver)
   }
 
   /** Sends the statements in one packet where the connection allows it, else one by one, and gives the result of each. */
@@ -55,7 +59,7 @@ export class Connection {
         return
       }
       this.#rejectPending = reject
-      this.#driver.query({ ...QUERY_OPTIONS, sql }, (error, results) => {
+      this.#driver.query({ ...this.#options, sql }, (error, results) => {
         this.#rejectPending = null
         if (error) reject(error)
         else resolve(results)
@@ -80,10 +84,11 @@ export class Connection {
 }
 
 /** A statement that returns no rows answers with a header object. */
-const resultOf = (result: unknown): Result =>
-  Array.isArray(result)
-    ? { rows: result, affectedRows: 0 }
-    : { rows: [], affectedRows: (result as { affectedRows: number }).affectedRows }
+function resultOf(result: unknown): Result {
+  if (Array.isArray(result)) return { rows: result, affectedRows: 0, insertId: 0 }
+  const { affectedRows, insertId } = result as { affectedRows: number; insertId: number }
+  return { rows: [], affectedRows, insertId }
+}
 
 /**
  * Takes a connection from the pool, or rejects as soon as `signal` aborts: mysql2 itself waits without bound
@@ -118,6 +123,7 @@ const WHOLE_NUMBER = /^-?\d+$/
  * bytes (hazard 83), and `undefined >= limit` would admit everyone: so anything but a safe integer is an error.
  */
 export function integer(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
   const text = String(value)
   const number = WHOLE_NUMBER.test(text) ? Number(text) : Number.NaN
   if (!Number.isSafeInteger(number)) {

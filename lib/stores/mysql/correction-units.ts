@@ -1,17 +1,9 @@
 import type { Charge, Refund } from '../store.js'
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
+import { blockKey, lockExisting, readEvents, takeFromEvents, takeFromFixed } from './correction-statements.js'
 import type { Session } from './session.js'
-import {
-  blockKey,
-  bytesLiteral,
-  keyLiteral,
-  lockExisting,
-  lockKeys,
-  readEvents,
-  takeFromEvents,
-  takeFromFixed,
-} from './statements.js'
+import { bytesLiteral, createKeys, keyLiteral } from './statements.js'
 
 /** Gives back hits in one transaction, under the locks of their keys. What is not there any more is passed over. */
 export async function refundUnit(
@@ -55,6 +47,6 @@ export async function blockUnit(
   micros: number,
 ): Promise<void> {
   const rkey = keyLiteral(key)
-  await connection.run([...session.begin, lockKeys([rkey])])
+  await connection.run([...session.begin, createKeys([rkey])])
   await commit(connection, session, onCommit, [blockKey(rkey, micros)])
 }

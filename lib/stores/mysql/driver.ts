@@ -7,7 +7,7 @@ export interface DriverConnection {
   release(): void
   destroy(): void
   on(event: 'error', listener: (error: unknown) => void): unknown
-  readonly config?: { readonly multipleStatements?: boolean }
+  readonly config?: { readonly multipleStatements?: boolean; readonly typeCast?: unknown }
 }
 
 /** A callback pool of mysql2. */
@@ -17,20 +17,22 @@ export interface DriverPool {
   on(event: 'connection', listener: (connection: DriverConnection) => void): unknown
 }
 
-/** What we ask of every query, whatever the pool's own options say (hazard 83: `rowsAsArray`, `typeCast`, …). */
+/** What we ask of every query, whatever the pool's own options say (hazard 83: `rowsAsArray`, `nestTables`, `typeCast`, …). */
 export interface DriverQuery {
   readonly sql: string
   readonly rowsAsArray: true
   readonly nestTables: false
-  readonly typeCast: (field: unknown, next: () => unknown) => unknown
+  readonly typeCast?: (field: unknown, next: () => unknown) => unknown
 }
 
-/** See `DriverQuery`; a pool's own `typeCast` function can only be replaced by another function. */
-export const QUERY_OPTIONS = {
-  rowsAsArray: true,
-  nestTables: false,
-  typeCast: (_field: unknown, next: () => unknown): unknown => next(),
-} as const
+const PLAIN = { rowsAsArray: true, nestTables: false } as const
+
+/** A pool's own `typeCast` can only be replaced by a function, which costs the driver a call for every value. */
+const CAST = { ...PLAIN, typeCast: (_field: unknown, next: () => unknown): unknown => next() } as const
+
+/** The options of every query on a connection. */
+export const queryOptions = ({ config }: DriverConnection): Omit<DriverQuery, 'sql'> =>
+  config?.typeCast === true ? PLAIN : CAST
 
 const isPool = (value: unknown): value is DriverPool & { promise: unknown } =>
   typeof value === 'object' &&
@@ -73,12 +75,13 @@ export async function openPool(
     connectTimeout: 2_000,
     ...(typeof source === 'string' ? { uri: source } : source),
     multipleStatements,
+    typeCast: true,
   }
   const pool = mysql2.createPool(options) as unknown as DriverPool
   pool.on('connection', (connection) => {
     for (const sql of sessionSettings) {
       // Ahead of everything else that is sent on it. A session that keeps other settings must not be used.
-      connection.query({ ...QUERY_OPTIONS, sql }, (error) => {
+      connection.query({ ...PLAIN, sql }, (error) => {
         if (error) connection.destroy()
       })
     }

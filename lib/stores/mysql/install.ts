@@ -1,6 +1,7 @@
 import { MYSQL_SCHEMA } from '../schema.js'
 import { StoreError } from '../store-error.js'
 import type { Connection } from './connection.js'
+import { COMMIT, ROLLBACK } from './statements.js'
 
 /** One line of a CREATE TABLE: a column, or a key. */
 interface Definition {
@@ -68,7 +69,9 @@ interface Fault {
 }
 
 async function findFaults(connection: Connection): Promise<Fault[]> {
-  const [tables = [], columns = [], keys = []] = (await connection.run(CATALOGUE)).map(({ rows }) => rows)
+  // Rolled back at once: without autocommit a read leaves a snapshot open.
+  const results = await connection.run([...CATALOGUE, ROLLBACK])
+  const [tables = [], columns = [], keys = []] = results.map(({ rows }) => rows)
   const text = (value: unknown): string => String(value).toLowerCase()
   const engines = new Map(tables.map(([table, engine]) => [text(table), text(engine)]))
   const types = new Map(
@@ -149,7 +152,7 @@ export async function installSchema(connection: Connection): Promise<void> {
   if (faults.length === 0) return
   if (faults.some(({ missingTable }) => !missingTable)) throw schemaError(faults)
   try {
-    for (const statement of STATEMENTS) await connection.run([statement])
+    for (const statement of [...STATEMENTS, COMMIT]) await connection.run([statement])
   } catch (error) {
     const { errno } = error as { errno?: unknown }
     // 1142 and 1044: not allowed to CREATE.

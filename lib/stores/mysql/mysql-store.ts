@@ -9,12 +9,13 @@ import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
+import { KnownKeys } from './known-keys.js'
 import { probeUnit } from './probe-unit.js'
+import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
 import { resetUnit, sweepUnit } from './removal-units.js'
-import { claimSweep, ENSURE_SWEEP_ROW, extendSweep, keyLiteral, SESSION_SETTINGS } from './statements.js'
+import { keyLiteral, SESSION_SETTINGS } from './statements.js'
 import { Turnstile } from './turnstile.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
-import { WindowHints } from './window-hints.js'
 
 /** Where the store finds its database: give exactly one of `uri`, `connection` and `pool`. */
 export interface MysqlStoreOptions {
@@ -63,7 +64,7 @@ export class MysqlStore implements Store {
   readonly #closePool: () => Promise<void>
   readonly #install: boolean
   readonly #sweeper: Sweeper
-  readonly #hints = new WindowHints()
+  readonly #known = new KnownKeys()
   readonly #turnstile = new Turnstile()
   readonly #closing = new AbortController()
   /** The look at the schema that is under way. */
@@ -113,7 +114,7 @@ export class MysqlStore implements Store {
     this.#closing.signal.throwIfAborted()
     this.#sweeper.start()
     return this.#first(
-      (connection, session, onCommit) => decideUnit(connection, session, this.#hints, batch, onCommit),
+      (connection, session, onCommit) => decideUnit(connection, session, this.#known, batch, onCommit),
       signal,
     )
   }
@@ -128,7 +129,7 @@ export class MysqlStore implements Store {
 
   async peek(charges: readonly Charge[], signal: AbortSignal): Promise<Reading[]> {
     await this.#whenReady(signal)
-    return this.#beside((connection, session) => peekUnit(connection, session, this.#hints, charges), signal)
+    return this.#beside((connection, session) => peekUnit(connection, session, charges), signal)
   }
 
   async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
@@ -137,6 +138,7 @@ export class MysqlStore implements Store {
       (connection, session, onCommit) => refundUnit(connection, session, onCommit, refunds),
       signal,
     )
+    for (const { key } of refunds) this.#known.get(key)?.unsettle()
   }
 
   async block(charge: Charge, micros: number, signal: AbortSignal): Promise<void> {
@@ -145,6 +147,7 @@ export class MysqlStore implements Store {
       (connection, session, onCommit) => blockUnit(connection, session, onCommit, charge, micros),
       signal,
     )
+    this.#known.get(charge.key)?.unsettle()
   }
 
   async reset(keys: readonly string[]): Promise<void> {
@@ -158,6 +161,7 @@ export class MysqlStore implements Store {
         at = progress.at
         finished = progress.finished
       }
+      this.#known.forget(key)
     }
   }
 

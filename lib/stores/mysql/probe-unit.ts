@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { commit, type OnCommit } from './commit.js'
 import type { Connection } from './connection.js'
+import { deleteAllEvents, deleteKeys } from './removal-statements.js'
 import type { Session } from './session.js'
-import { bytesLiteral, deleteAllEvents, deleteKeys, lockKeys } from './statements.js'
+import { bytesLiteral, createKeys } from './statements.js'
 
 /** No stored form of a key begins with it: names have no control characters. */
 const FIRST_BYTE = Buffer.of(0)
@@ -17,7 +18,7 @@ export async function probeUnit(connection: Connection, session: Session, onComm
   const key = [bytesLiteral(Buffer.concat([FIRST_BYTE, randomBytes(16)]))]
   await commit(connection, session, onCommit, [
     ...session.begin,
-    lockKeys(key),
+    createKeys(key),
     `INSERT INTO rate_events (rkey, ts, hits, total) VALUES (${key}, 1, 1, 1)`,
     deleteAllEvents(key),
     deleteKeys(key),

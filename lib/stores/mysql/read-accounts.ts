@@ -1,121 +1,215 @@
-import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from '../account.js'
+import { type Account, EMPTY_HEAD, type Head, instantOf, type WindowStart } from '../account.js'
 import type { Demand } from '../demand.js'
+import type { Policy } from '../store.js'
 import { type Connection, integer, type Result, type Rows } from './connection.js'
-import { CLOCK, readHeads, readWindows, sortedLiterals, type WindowRead } from './statements.js'
-import type { WindowHints } from './window-hints.js'
+import { KnownKey } from './known-key.js'
+import type { KnownKeys } from './known-keys.js'
+import { EVENTS_READ } from './known-log.js'
+import {
+  CLOCK,
+  createKeys,
+  type EventLook,
+  lockHeads,
+  type PruneLook,
+  ROLLBACK,
+  readEventsAfter,
+  readHeads,
+  readPruneEnds,
+  sortedLiterals,
+} from './statements.js'
 
-interface OpenAccount extends Account {
-  now: number
+/** A key under its lock, and what this process remembers of it. */
+interface LockedAccount extends Account {
+  readonly known: KnownKey
   readonly windows: Map<number, WindowStart>
   pruneTo: number
 }
 
+/** How far ahead of the database's clock a guess looks: a lock may be waited for before the log is read. */
+const AHEAD_MICROS = 20_000
+
 /**
- * Sends `opening` and reads the accounts of all demands behind it: in the same packet, and in one more only when a
- * window's first event had left without a hint of it.
+ * Locks the keys of all demands and reads their accounts: in one packet, and in one more only when a window's first
+ * event had left and this process did not expect it, or when a key that it knew is gone.
+ *
+ * @param begin - how the transaction begins
+ * @param opening - what to send first
  */
-export async function readAccounts(
+export async function lockAccounts(
   connection: Connection,
+  begin: readonly string[],
   opening: readonly string[],
   demands: ReadonlyMap<string, Demand>,
-  hints: WindowHints,
-): Promise<Map<string, Account>> {
-  const all = Array.from(demands.values(), loggedWindows)
-  // A key's windows are read together, so that all of them are seen at one instant.
-  const expected = all.filter((reads) =>
-    reads.some((read) => hints.mayHaveMoved(read.key, read.windowMicros)),
-  )
-  const statements = [readHeads(sortedLiterals(demands.keys()))]
-  if (expected.length > 0) statements.push(readWindows(expected.flat()))
-  const results = await connection.run([...opening, ...statements])
-  const [heads, windows] = results.slice(opening.length) as [Result, Result | undefined]
+  knownKeys: KnownKeys,
+): Promise<Map<string, LockedAccount>> {
+  const expected = expect(demands, knownKeys)
+  const { allKnown, looks, prunes } = expected
+  const literals = sortedLiterals(demands.keys())
+  const locking = allKnown ? [lockHeads(literals)] : [createKeys(literals), readHeads(literals)]
+  const statements = [...opening, ...locking, CLOCK]
+  if (looks.length > 0) statements.push(readEventsAfter(looks))
+  if (prunes.length > 0) statements.push(readPruneEnds(prunes))
 
-  const accounts = openAccounts(heads.rows)
-  if (accounts.size < demands.size) await addUnused(connection, accounts, demands)
-  if (windows !== undefined) applyWindows(windows.rows, accounts)
-  const missing = all.filter((reads) => !reads.every((read) => isKnown(read, accounts)))
-  if (missing.length > 0) {
-    const [found] = (await connection.run([readWindows(missing.flat())])) as [Result]
-    applyWindows(found.rows, accounts)
+  const results = (await connection.run(statements)).slice(opening.length + locking.length - 1)
+  const [heads, clock] = results as [Result, Result]
+  if (heads.rows.length < demands.size) {
+    // Swept or reset by another process. Locking the rest and then creating it would break the order of the locks.
+    for (const key of demands.keys()) knownKeys.forget(key)
+    return lockAccounts(connection, begin, [ROLLBACK, ...begin], demands, knownKeys)
   }
-  for (const read of all.flat()) remember(read, accounts, hints)
-  return accounts
-}
-
-interface LoggedWindow extends WindowRead {
-  readonly sliding: boolean
-}
-
-/** The windows of one key whose hits are in the event log. A fixed window itself is in the head. */
-const loggedWindows = ({ key, policies, span }: Demand): LoggedWindow[] =>
-  policies
-    .map(({ algorithm, windowMicros, audit }) => ({
-      key,
-      windowMicros,
-      span,
-      sliding: algorithm === 'sliding-window',
-      logged: algorithm === 'sliding-window' || audit,
-    }))
-    .filter(({ logged }) => logged)
-
-function remember(
-  { key, windowMicros, span, sliding }: LoggedWindow,
-  accounts: Map<string, OpenAccount>,
-  hints: WindowHints,
-): void {
-  const { head, now, windows, pruneTo } = accounts.get(key) as OpenAccount
-  const at = instantOf(head, now)
-  hints.observe(now)
-  // What is due to be pruned is found out together with the window: ask for it next time.
-  const pruneNext = pruneTo === 0 && pruneIsDue(head, at, Math.max(head.span, span))
-  if (pruneNext) hints.remember(key, windowMicros, at)
-  else if (sliding) hints.remember(key, windowMicros, (windows.get(windowMicros)?.first || at) + windowMicros)
-  else hints.forget(key, windowMicros)
-}
-
-function openAccounts(rows: Rows): Map<string, OpenAccount> {
-  const accounts = new Map<string, OpenAccount>()
-  for (const [rkey, now, ...columns] of rows) {
-    const [total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked] = columns.map(integer)
-    const head = { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked } as Head
-    accounts.set(String(rkey), { head, now: integer(now), windows: new Map(), pruneTo: 0 })
-  }
-  return accounts
-}
-
-/** Only a peek comes to keys that have no row, to read the clock beside; a decision has made them all. */
-async function addUnused(
-  connection: Connection,
-  accounts: Map<string, OpenAccount>,
-  demands: ReadonlyMap<string, Demand>,
-): Promise<void> {
-  const [clock] = (await connection.run([CLOCK])) as [Result]
   const now = integer(clock.rows[0]?.[0])
+  knownKeys.clock.observe(now)
+  const accounts = new Map<string, LockedAccount>()
+  for (const row of heads.rows) {
+    const key = String(row[0])
+    const head = headOf(row)
+    let known = knownKeys.get(key)
+    if (known === undefined) known = knownKeys.add(key, head)
+    else known.saw(head)
+    accounts.set(key, { head, now, known, windows: new Map(), pruneTo: 0 })
+  }
+  if (looks.length > 0) learn(looks, (results[2] as Result).rows, accounts)
+  if (prunes.length > 0) applyPrunes(prunes, (results.at(-1) as Result).rows, accounts, demands)
+
+  const missing = findStarts(demands, accounts)
+  if (missing.length > 0) {
+    const [found] = (await connection.run([readEventsAfter(missing)])) as [Result]
+    learn(missing, found.rows, accounts)
+    if (findStarts(demands, accounts).length > 0) throw new Error('a window was not read')
+  }
+  return accounts
+}
+
+/** Reads the accounts of all demands without a lock, and remembers nothing of them. */
+export async function readAccounts(
+  connection: Connection,
+  begin: readonly string[],
+  demands: ReadonlyMap<string, Demand>,
+): Promise<Map<string, Account>> {
+  const statements = [...begin, readHeads(sortedLiterals(demands.keys())), CLOCK]
+  const [heads, clock] = (await connection.run(statements)).slice(begin.length) as [Result, Result]
+  const now = integer(clock.rows[0]?.[0])
+  const found = new Map(heads.rows.map((row) => [String(row[0]), headOf(row)]))
+  const accounts = new Map<string, LockedAccount>()
   for (const key of demands.keys()) {
-    if (!accounts.has(key)) accounts.set(key, { head: EMPTY_HEAD, now, windows: new Map(), pruneTo: 0 })
+    const head = found.get(key) ?? EMPTY_HEAD
+    accounts.set(key, { head, now, known: new KnownKey(head), windows: new Map(), pruneTo: 0 })
+  }
+  const missing = findStarts(demands, accounts)
+  if (missing.length > 0) {
+    const [events] = (await connection.run([readEventsAfter(missing)])) as [Result]
+    learn(missing, events.rows, accounts)
+    findStarts(demands, accounts)
+  }
+  return accounts
+}
+
+const headOf = (row: readonly unknown[]): Head => ({
+  total: integer(row[1]),
+  last: integer(row[2]),
+  span: integer(row[3]),
+  pruned: integer(row[4]),
+  memoWindow: integer(row[5]),
+  memoFirst: integer(row[6]),
+  memoBase: integer(row[7]),
+  blocked: integer(row[8]),
+  logVersion: integer(row[9]),
+})
+
+/** What a batch that is sent now will find and need, as far as this process can tell. */
+interface Expectation {
+  /** Whether all keys exist. */
+  readonly allKnown: boolean
+  /** Windows whose first event will have left. */
+  readonly looks: readonly EventLook[]
+  readonly prunes: readonly PruneLook[]
+}
+
+function expect(demands: ReadonlyMap<string, Demand>, knownKeys: KnownKeys): Expectation {
+  const looks: EventLook[] = []
+  const prunes: PruneLook[] = []
+  let allKnown = true
+  const now = knownKeys.clock.estimate()
+  for (const { key, policies, span } of demands.values()) {
+    const known = knownKeys.get(key)
+    if (known === undefined) allKnown = false
+    if (known === undefined || now === null) continue
+    const at = instantOf(known.head, now + AHEAD_MICROS)
+    for (const { algorithm, windowMicros } of policies) {
+      if (algorithm === 'fixed-window' || known.startOf(windowMicros, at - windowMicros) !== undefined)
+        continue
+      // The clock will show more than this, so nothing that is still in the window is left out.
+      looks.push({ key, windowMicros, after: now - windowMicros })
+    }
+    const prune = policies.some(isLogged) ? known.prunable(now, span) : null
+    if (prune !== null) prunes.push({ key, ...prune })
+  }
+  return { allKnown, looks, prunes }
+}
+
+/** Whether a policy's hits are in the event log. */
+export const isLogged = ({ algorithm, audit }: Policy): boolean => algorithm === 'sliding-window' || audit
+
+/** Fills in the windows whose first event is known by now, and tells which are not. That of a fixed window is in the head. */
+function findStarts(
+  demands: ReadonlyMap<string, Demand>,
+  accounts: ReadonlyMap<string, LockedAccount>,
+): EventLook[] {
+  const missing: EventLook[] = []
+  for (const { key, policies } of demands.values()) {
+    const { head, now, known, windows } = accounts.get(key) as LockedAccount
+    const at = instantOf(head, now)
+    for (const { algorithm, windowMicros } of policies) {
+      if (algorithm === 'fixed-window') continue
+      const after = at - windowMicros
+      const start = known.startOf(windowMicros, after)
+      if (start === undefined) missing.push({ key, windowMicros, after })
+      else windows.set(windowMicros, start)
+    }
+  }
+  return missing
+}
+
+interface ReadEvent {
+  readonly ts: number
+  readonly base: number
+}
+
+const lookId = ({ key, windowMicros }: Pick<EventLook, 'key' | 'windowMicros'>): string =>
+  `${windowMicros} ${key}`
+
+/** Remembers what looks have found. */
+function learn(looks: readonly EventLook[], rows: Rows, accounts: ReadonlyMap<string, LockedAccount>): void {
+  const found = new Map<string, ReadEvent[]>(looks.map((look) => [lookId(look), []]))
+  for (const [rkey, windowMicros, ts, base] of rows) {
+    const id = lookId({ key: String(rkey), windowMicros: integer(windowMicros) })
+    found.get(id)?.push({ ts: integer(ts), base: integer(base) })
+  }
+  for (const look of looks) {
+    const { head, known } = accounts.get(look.key) as LockedAccount
+    const events = found.get(lookId(look)) ?? []
+    // A look that is not full has reached the newest event.
+    const upTo = events.length < EVENTS_READ ? head.last : (events.at(-1) as ReadEvent).ts
+    known.sawEvents(look.windowMicros, look.after, upTo, events)
   }
 }
 
-/** The rows of `readWindows`. They were read a little later than the heads, and their instant becomes the key's. */
-function applyWindows(rows: Rows, accounts: Map<string, OpenAccount>): void {
-  for (const [rkey, windowMicros, now, first, base, pruneTo] of rows) {
-    const account = accounts.get(String(rkey))
-    if (account === undefined) throw new Error('the database answered for a key that was not asked')
-    account.now = integer(now)
-    account.windows.set(integer(windowMicros), { first: integer(first), base: integer(base) })
-    account.pruneTo = pruneTo === null ? 0 : integer(pruneTo)
+/**
+ * How far keys are pruned in this unit. Less far where the clock turns out to show less than was thought, or another
+ * process has asked for a longer span since.
+ */
+function applyPrunes(
+  looks: readonly PruneLook[],
+  rows: Rows,
+  accounts: ReadonlyMap<string, LockedAccount>,
+  demands: ReadonlyMap<string, Demand>,
+): void {
+  const ends = new Map(rows.map(([rkey, upTo]) => [String(rkey), integer(upTo)]))
+  for (const { key } of looks) {
+    const account = accounts.get(key) as LockedAccount
+    const { head, now } = account
+    const span = Math.max(head.span, demands.get(key)?.span ?? 0)
+    const upTo = Math.min(ends.get(key) ?? 0, instantOf(head, now) - span)
+    if (upTo > head.pruned) account.pruneTo = upTo
   }
-}
-
-/** Whether a window's first event is read, or told by the head: none is in it, or the remembered one still is. */
-function isKnown({ key, windowMicros, sliding }: LoggedWindow, accounts: Map<string, OpenAccount>): boolean {
-  if (!sliding) return true
-  const { head, now, windows } = accounts.get(key) as OpenAccount
-  if (windows.has(windowMicros)) return true
-  const cutoff = instantOf(head, now) - windowMicros
-  if (head.last <= cutoff) windows.set(windowMicros, { first: 0, base: 0 })
-  else if (head.memoWindow >= windowMicros && head.memoFirst > cutoff) {
-    windows.set(windowMicros, { first: head.memoFirst, base: head.memoBase })
-  }
-  return windows.has(windowMicros)
 }

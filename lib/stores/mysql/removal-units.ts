@@ -1,8 +1,6 @@
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
-import type { Session } from './session.js'
 import {
-  bytesLiteral,
   deleteAllEvents,
   deleteEventsUpTo,
   deleteKeys,
@@ -13,7 +11,9 @@ import {
   lockExpired,
   lockKey,
   nthEvent,
-} from './statements.js'
+} from './removal-statements.js'
+import type { Session } from './session.js'
+import { bytesLiteral, ROLLBACK } from './statements.js'
 
 /** Keys that one sweeping unit locks: a few milliseconds of work. */
 const SWEEP_KEYS = 200
@@ -36,7 +36,8 @@ export async function sweepUnit(
   onCommit: OnCommit,
   leaseMicros: number,
 ): Promise<SweptChunk> {
-  const [candidates] = await connection.run([expiredKeys(SWEEP_KEYS)])
+  // Rolled back at once: without autocommit a read leaves a snapshot open.
+  const [candidates] = await connection.run([expiredKeys(SWEEP_KEYS), ROLLBACK])
   if (candidates === undefined || candidates.rows.length === 0) return { keys: 0, events: 0, more: false }
 
   const literals = literalsOf(candidates.rows).sort()

@@ -5,25 +5,28 @@ import { BEGIN, READ_COMMITTED_ONCE, REPEATABLE_READ_ONCE } from './statements.j
  * What was learned of the server that decides how a unit is sent to it.
  */
 export class Session {
+  /** Whether the sessions are ours: at READ COMMITTED and without autocommit since they were opened. */
+  readonly own: boolean
   /** Galera: see `commit`. */
   readonly commitTravelsAlone: boolean
   /** How a transaction begins. */
   begin: readonly string[]
 
-  private constructor(begin: readonly string[], commitTravelsAlone: boolean) {
-    this.begin = begin
+  private constructor(own: boolean, commitTravelsAlone: boolean) {
+    this.own = own
+    this.begin = own ? [] : [READ_COMMITTED_ONCE, BEGIN]
     this.commitTravelsAlone = commitTravelsAlone
   }
 
   /**
    * Asks the server once.
    *
-   * @param ownSessions - whether the sessions are ours, and so READ COMMITTED since they were opened
+   * @param own - whether the sessions are ours
    */
-  static async of(connection: Connection, ownSessions: boolean): Promise<Session> {
+  static async of(connection: Connection, own: boolean): Promise<Session> {
     const [result] = await connection.run([`SHOW VARIABLES LIKE 'wsrep_on'`])
     const galera = result?.rows.some(([, value]) => String(value).toUpperCase() === 'ON') === true
-    return new Session(ownSessions ? [BEGIN] : [READ_COMMITTED_ONCE, BEGIN], galera)
+    return new Session(own, galera)
   }
 
   /**

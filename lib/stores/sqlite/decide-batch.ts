@@ -60,7 +60,7 @@ function writeKey(statements: Statements, { key, head, expiresAt, event, prune }
 }
 
 function writeHead(statements: Statements, rkey: Uint8Array, head: Head, expiresAt: number): void {
-  const { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked } = head
+  const { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked, logVersion } = head
   statements.writeHead.run(
     rkey,
     total,
@@ -71,6 +71,7 @@ function writeHead(statements: Statements, rkey: Uint8Array, head: Head, expires
     memoFirst,
     memoBase,
     blocked,
+    logVersion,
     expiresAt,
   )
 }

@@ -7,7 +7,8 @@ import type { SqliteDatabase, SqliteStatement } from './open-sqlite.js'
 const SQL = {
   /** By primary key. */
   head: `SELECT total, last_ts AS last, span, pruned_ts AS pruned, memo_window AS memoWindow,
-  memo_ts AS memoFirst, memo_base AS memoBase, blocked_until AS blocked, expires_at AS expiresAt FROM rate_keys WHERE rkey = ?`,
+  memo_ts AS memoFirst, memo_base AS memoBase, blocked_until AS blocked,
+  log_version AS logVersion, expires_at AS expiresAt FROM rate_keys WHERE rkey = ?`,
 
   /** The window's first event and the total before it: one seek in the primary key. */
   firstEvent: `SELECT ts AS first, total - hits AS base FROM rate_events WHERE rkey = ? AND ts > ? ORDER BY ts LIMIT 1`,
@@ -18,11 +19,12 @@ const SQL = {
   insertEvent: 'INSERT INTO rate_events (rkey, ts, hits, total) VALUES (?, ?, ?, ?)',
 
   writeHead: `INSERT INTO rate_keys
-  (rkey, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  (rkey, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version, expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (rkey) DO UPDATE SET total = excluded.total, last_ts = excluded.last_ts, span = excluded.span,
   pruned_ts = excluded.pruned_ts, memo_window = excluded.memo_window, memo_ts = excluded.memo_ts,
-  memo_base = excluded.memo_base, blocked_until = excluded.blocked_until, expires_at = excluded.expires_at`,
+  memo_base = excluded.memo_base, blocked_until = excluded.blocked_until, log_version = excluded.log_version,
+  expires_at = excluded.expires_at`,
 
   /** A range of the primary key that begins after the rows deleted before. */
   pruneEvents: 'DELETE FROM rate_events WHERE rkey = ? AND ts > ? AND ts <= ?',

@@ -1,0 +1,113 @@
+import type { Account, WindowStart } from '../account.js'
+import { instantOf } from '../account.js'
+import type { Demand } from '../demand.js'
+import { settle } from '../settle.js'
+import type { Batch, Verdict } from '../store.js'
+import { type Assumption, assumedEvent, assumedWrite, isStale } from './assumed-statements.js'
+import { commit, type OnCommit } from './commit.js'
+import { type Connection, integer } from './connection.js'
+import type { KnownKeys } from './known-keys.js'
+import { isLogged } from './read-accounts.js'
+import type { Session } from './session.js'
+
+/** More keys than this cost the server more than a round trip saves. */
+const MOST_KEYS = 4
+
+/** Answers null when a batch cannot be decided so, and leaves the transaction to be rolled back if it tried. */
+export interface AssumedOutcome {
+  readonly verdicts: Verdict[] | null
+  /** Whether anything was sent. */
+  readonly tried: boolean
+}
+
+const NOT_TRIED: AssumedOutcome = { verdicts: null, tried: false }
+
+/**
+ * Decides a small batch in one round trip, upon heads that this process remembers: the packet writes, and proves that
+ * nobody has changed a key since, before it commits. Only for hits that all pass, for keys that nobody else seems to
+ * write, and where every window's first event is known. Everything else is read first, under the lock.
+ *
+ * It is exact: the instant of the decision lies between the packet's arrival and its commit, and the state that it was
+ * decided upon is proved to be the state at that instant.
+ */
+export async function decideAssumed(
+  connection: Connection,
+  session: Session,
+  onCommit: OnCommit,
+  batch: Batch,
+  demands: ReadonlyMap<string, Demand>,
+  known: KnownKeys,
+): Promise<AssumedOutcome> {
+  if (!session.own || !connection.multipleStatements) return NOT_TRIED
+  if (demands.size > MOST_KEYS || batch.refusals.length > 0) return NOT_TRIED
+  const now = known.clock.estimate()
+  if (now === null) return NOT_TRIED
+  const accounts = remembered(demands, known, now)
+  if (accounts === null) return NOT_TRIED
+  const expected = settle(batch, demands, accounts)
+  if (expected.writes.length < demands.size || !expected.verdicts.every(({ allowed }) => allowed))
+    return NOT_TRIED
+
+  const statements = [...session.begin]
+  // In the order of the primary key, as every process takes its locks.
+  for (const write of expected.writes.sort(byKey)) {
+    const assumption = assumptionOf(accounts.get(write.key) as Account, demands.get(write.key) as Demand, now)
+    statements.push(assumedWrite(write, assumption), assumedEvent(write))
+  }
+  try {
+    const results = await commit(connection, session, onCommit, statements)
+    expected.writes.forEach(({ key }, i) => {
+      const account = accounts.get(key) as Account
+      const at = integer(results[session.begin.length + 2 * i]?.insertId)
+      // Right after the newest write it may be a little ahead of the clock.
+      if (at > account.head.last + 1) known.clock.observe(at)
+      accounts.set(key, { ...account, now: at })
+    })
+    const { verdicts, writes } = settle(batch, demands, accounts)
+    for (const write of writes) known.get(write.key)?.wrote(write, demands.get(write.key)?.policies ?? [])
+    return { verdicts, tried: true }
+  } catch (error) {
+    if (!isStale(error)) throw error
+    for (const key of demands.keys()) known.get(key)?.unsettle()
+    return { verdicts: null, tried: true }
+  }
+}
+
+const byKey = (a: { readonly key: string }, b: { readonly key: string }): number =>
+  Buffer.compare(Buffer.from(a.key), Buffer.from(b.key))
+
+/** The accounts as this process remembers them, or null when something is not known or due to be deleted. */
+function remembered(
+  demands: ReadonlyMap<string, Demand>,
+  knownKeys: KnownKeys,
+  now: number,
+): Map<string, Account> | null {
+  const accounts = new Map<string, Account>()
+  for (const [key, { policies, span }] of demands) {
+    const known = knownKeys.get(key)
+    if (!known?.isSteady || known.head.last === 0) return null
+    if (policies.some(isLogged) && known.prunable(now, span) !== null) return null
+    const { head } = known
+    const at = instantOf(head, now)
+    const windows = new Map<number, WindowStart>()
+    for (const { algorithm, windowMicros } of policies) {
+      if (algorithm === 'fixed-window') continue
+      const start = known.startOf(windowMicros, at - windowMicros)
+      if (start === undefined) return null
+      windows.set(windowMicros, start)
+    }
+    accounts.set(key, { head, now, windows, pruneTo: 0 })
+  }
+  return accounts
+}
+
+/** Until the first event of a window leaves, or a fixed window ends, nothing but writes changes what is decided. */
+function assumptionOf({ head, windows }: Account, { policies }: Demand, from: number): Assumption {
+  const at = instantOf(head, from)
+  const ends = policies.map(({ algorithm, windowMicros }) => {
+    if (algorithm === 'fixed-window') return at - (at % windowMicros) + windowMicros
+    const first = windows.get(windowMicros)?.first ?? 0
+    return first === 0 ? Number.MAX_SAFE_INTEGER : first + windowMicros
+  })
+  return { head, from, until: Math.min(...ends) }
+}
