@@ -1,0 +1,58 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** A relay in front of a server that counts what is asked of it: each command is a round trip. */
+export interface CommandCounter {
+  /** The server's address, through the relay. */
+  readonly uri: string
+  /** Commands since the last call. */
+  take(): number
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a relay. A client's packet has a length of three bytes and a number in its sequence; a command is number 0.
+ *
+ * @param uri - of a server that is asked without TLS and without compression
+ */
+export async function countCommands(uri: string): Promise<CommandCounter> {
+  const target = new URL(uri)
+  const sockets = new Set<Socket>()
+  let commands = 0
+  const relay: Server = createServer((client) => {
+    const server = connect(Number(target.port), target.hostname)
+    let rest = Buffer.alloc(0)
+    client.on('data', (chunk) => {
+      rest = Buffer.concat([rest, chunk])
+      while (rest.length >= 4 && rest.length >= 4 + rest.readUIntLE(0, 3)) {
+        if (rest[3] === 0) commands += 1
+        rest = rest.subarray(4 + rest.readUIntLE(0, 3))
+      }
+      server.write(chunk)
+    })
+    server.on('data', (chunk) => client.write(chunk))
+    for (const socket of [client, server]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        client.destroy()
+        server.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+  const own = new URL(uri)
+  own.port = String((relay.address() as { port: number }).port)
+  return {
+    uri: own.href,
+    take: () => {
+      const taken = commands
+      commands = 0
+      return taken
+    },
+    stop: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => relay.close(resolve))
+    },
+  }
+}
