@@ -6,15 +6,18 @@ import type { KeyWrite, RetryLookup } from '../settling-key.js'
 import type { Batch, Charge, Reading, Refund, Verdict } from '../store.js'
 import type { Statements } from './statements.js'
 
+/** A head as its row holds it. */
+type StoredHead = Head & { readonly expiresAt: number }
+
+/** An account, and the row it was read from; undefined when there is none. */
+type StoredAccount = Account & { readonly stored: StoredHead | undefined }
+
 /** Decides one batch. The caller holds the write lock, and read `now`, in microseconds, under it. */
 export function decideBatch(statements: Statements, batch: Batch, now: number): Verdict[] {
   const demands = demandsOf(batch)
-  const { verdicts, writes, lookups } = settle(
-    batch,
-    demands,
-    readAccounts(statements, demands.values(), now),
-  )
-  for (const write of writes) writeKey(statements, write)
+  const accounts = readAccounts(statements, demands.values(), now)
+  const { verdicts, writes, lookups } = settle(batch, demands, accounts)
+  for (const write of writes) writeKey(statements, write, accounts.get(write.key)?.stored)
   for (const lookup of lookups) resolveLookup(statements, lookup)
   return verdicts
 }
@@ -27,11 +30,16 @@ export function peekCharges(statements: Statements, charges: readonly Charge[], 
   return readings
 }
 
-function readAccounts(statements: Statements, demands: Iterable<Demand>, now: number): Map<string, Account> {
-  const accounts = new Map<string, Account>()
+function readAccounts(
+  statements: Statements,
+  demands: Iterable<Demand>,
+  now: number,
+): Map<string, StoredAccount> {
+  const accounts = new Map<string, StoredAccount>()
   for (const { key, policies, span } of demands) {
     const rkey = bytesOf(key)
-    const head = (statements.head.get(rkey) as Head | undefined) ?? EMPTY_HEAD
+    const stored = storedHead(statements, rkey)
+    const head = stored ?? EMPTY_HEAD
     const at = instantOf(head, now)
     const windows = new Map<number, WindowStart>()
     for (const { algorithm, windowMicros } of policies) {
@@ -44,7 +52,7 @@ function readAccounts(statements: Statements, demands: Iterable<Demand>, now: nu
       windows.set(windowMicros, start ?? { first: 0, base: 0 })
     }
     const keep = Math.max(head.span, span)
-    accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0 })
+    accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0, stored })
   }
   return accounts
 }
@@ -52,38 +60,46 @@ function readAccounts(statements: Statements, demands: Iterable<Demand>, now: nu
 /** Keys are bytes, as in MySQL, so that both behave alike. */
 export const bytesOf = (key: string): Uint8Array => Buffer.from(key, 'utf8')
 
-function writeKey(statements: Statements, { key, head, expiresAt, event, prune }: KeyWrite): void {
+function writeKey(
+  statements: Statements,
+  { key, head, expiresAt, event, prune }: KeyWrite,
+  stored: StoredHead | undefined,
+): void {
   const rkey = bytesOf(key)
   if (event) statements.insertEvent.run(rkey, event.ts, event.hits, event.total)
-  writeHead(statements, rkey, head, expiresAt)
+  writeHead(statements, rkey, head, expiresAt, stored)
   if (prune) statements.pruneEvents.run(rkey, prune.after, prune.upTo)
 }
 
-function writeHead(statements: Statements, rkey: Uint8Array, head: Head, expiresAt: number): void {
+/** @param stored - the row as it is, undefined when there is none */
+function writeHead(
+  statements: Statements,
+  rkey: Uint8Array,
+  head: Head,
+  expiresAt: number,
+  stored: StoredHead | undefined,
+): void {
   const { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked, logVersion } = head
-  statements.writeHead.run(
-    rkey,
-    total,
-    last,
-    span,
-    pruned,
-    memoWindow,
-    memoFirst,
-    memoBase,
-    blocked,
-    logVersion,
-    expiresAt,
-  )
+  const row = [total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked, logVersion, rkey]
+  if (stored === undefined) {
+    statements.insertHead.run(...row, expiresAt)
+    return
+  }
+  statements.updateHead.run(...row)
+  if (stored.expiresAt !== expiresAt) statements.updateExpiry.run(expiresAt, rkey)
 }
+
+const storedHead = (statements: Statements, rkey: Uint8Array): StoredHead | undefined =>
+  statements.head.get(rkey) as StoredHead | undefined
 
 /** Gives back one hit, if it is still there. The caller holds the write lock. */
 export function refundHit(statements: Statements, { key, policy, cost, at }: Refund): void {
   const rkey = bytesOf(key)
-  const head = statements.head.get(rkey) as (Head & { expiresAt: number }) | undefined
+  const head = storedHead(statements, rkey)
   if (head === undefined) return
   const refunded = refundedHead(head, policy, cost, at)
   if (policy.algorithm === 'fixed-window') {
-    if (refunded !== null) writeHead(statements, rkey, refunded, head.expiresAt)
+    if (refunded !== null) writeHead(statements, rkey, refunded, head.expiresAt, head)
     return
   }
   const event = statements.eventHits.get(rkey, at) as { hits: number } | undefined
@@ -91,21 +107,22 @@ export function refundHit(statements: Statements, { key, policy, cost, at }: Ref
   statements.takeFromEvent.run(cost, rkey, at)
   statements.takeFromTotals.run(cost, rkey, at)
   statements.deleteEvent.run(rkey, at)
-  writeHead(statements, rkey, refunded, head.expiresAt)
+  writeHead(statements, rkey, refunded, head.expiresAt, head)
 }
 
 /** Blocks a key, which may be new, until an instant; a longer block stays. */
 export function blockKey(statements: Statements, key: string, until: number): void {
   const rkey = bytesOf(key)
-  const head = statements.head.get(rkey) as (Head & { expiresAt: number }) | undefined
+  const head = storedHead(statements, rkey)
   const blocked = Math.max(head?.blocked ?? 0, until)
-  writeHead(statements, rkey, { ...EMPTY_HEAD, ...head, blocked }, Math.max(head?.expiresAt ?? 0, blocked))
+  const expiresAt = Math.max(head?.expiresAt ?? 0, blocked)
+  writeHead(statements, rkey, { ...EMPTY_HEAD, ...head, blocked }, expiresAt, head)
 }
 
 /** Writes, and takes it back in the same transaction. No stored form of a key is a NUL. */
 export function probeWrite(statements: Statements): void {
   const rkey = new Uint8Array(1)
-  writeHead(statements, rkey, EMPTY_HEAD, 0)
+  writeHead(statements, rkey, EMPTY_HEAD, 0, undefined)
   statements.insertEvent.run(rkey, 1, 1, 1)
   statements.deleteEvents.run(rkey)
   statements.deleteKey.run(rkey)

@@ -185,10 +185,10 @@ export class SqliteStore implements Store {
       try {
         const open = this.#open ?? (await this.#whenOpen())
         if (!transaction) return work(open)
-        open.database.exec('BEGIN IMMEDIATE')
+        open.statements.begin.run()
         try {
           const result = work(open)
-          open.database.exec('COMMIT')
+          open.statements.commit.run()
           return result
         } catch (error) {
           rollBack(open.database)

@@ -5,6 +5,9 @@ import type { SqliteDatabase, SqliteStatement } from './open-sqlite.js'
  * takes the write lock before the first read (hazard 97), and COMMIT; so nothing read can be stale.
  */
 const SQL = {
+  begin: 'BEGIN IMMEDIATE',
+  commit: 'COMMIT',
+
   /** By primary key. */
   head: `SELECT total, last_ts AS last, span, pruned_ts AS pruned, memo_window AS memoWindow,
   memo_ts AS memoFirst, memo_base AS memoBase, blocked_until AS blocked,
@@ -18,13 +21,14 @@ const SQL = {
 
   insertEvent: 'INSERT INTO rate_events (rkey, ts, hits, total) VALUES (?, ?, ?, ?)',
 
-  writeHead: `INSERT INTO rate_keys
-  (rkey, total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (rkey) DO UPDATE SET total = excluded.total, last_ts = excluded.last_ts, span = excluded.span,
-  pruned_ts = excluded.pruned_ts, memo_window = excluded.memo_window, memo_ts = excluded.memo_ts,
-  memo_base = excluded.memo_base, blocked_until = excluded.blocked_until, log_version = excluded.log_version,
-  expires_at = excluded.expires_at`,
+  /** By primary key. */
+  updateHead: `UPDATE rate_keys SET total = ?, last_ts = ?, span = ?, pruned_ts = ?, memo_window = ?, memo_ts = ?,
+  memo_base = ?, blocked_until = ?, log_version = ? WHERE rkey = ?`,
+  /** Apart, and only when it changes: SQLite writes an index anew when its column is set, also to what it was. */
+  updateExpiry: 'UPDATE rate_keys SET expires_at = ? WHERE rkey = ?',
+  insertHead: `INSERT INTO rate_keys
+  (total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version, rkey, expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
   /** A range of the primary key that begins after the rows deleted before. */
   pruneEvents: 'DELETE FROM rate_events WHERE rkey = ? AND ts > ? AND ts <= ?',
