@@ -1,13 +1,20 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A relay in front of a server that counts what is asked of it: each command is a round trip. */
+/** A relay in front of a server that sees what is asked of it: each command is a round trip. */
 export interface CommandCounter {
   /** The server's address, through the relay. */
   readonly uri: string
+  /** Connections since the start. */
+  readonly connections: number
   /** Commands since the last call. */
   take(): number
+  /** The same, as the statements of each. */
+  takeStatements(): string[][]
   stop(): Promise<void>
 }
+
+/** The command that sends SQL. */
+const COM_QUERY = 3
 
 /**
  * Starts a relay. A client's packet has a length of three bytes and a number in its sequence; a command is number 0.
@@ -17,15 +24,19 @@ export interface CommandCounter {
 export async function countCommands(uri: string): Promise<CommandCounter> {
   const target = new URL(uri)
   const sockets = new Set<Socket>()
-  let commands = 0
+  let commands: string[][] = []
+  let connections = 0
   const relay: Server = createServer((client) => {
     const server = connect(Number(target.port), target.hostname)
+    connections += 1
     let rest = Buffer.alloc(0)
     client.on('data', (chunk) => {
       rest = Buffer.concat([rest, chunk])
       while (rest.length >= 4 && rest.length >= 4 + rest.readUIntLE(0, 3)) {
-        if (rest[3] === 0) commands += 1
-        rest = rest.subarray(4 + rest.readUIntLE(0, 3))
+        const end = 4 + rest.readUIntLE(0, 3)
+        const sql = rest[4] === COM_QUERY ? rest.toString('utf8', 5, end) : ''
+        if (rest[3] === 0) commands.push(sql.split(/;\n/))
+        rest = rest.subarray(end)
       }
       server.write(chunk)
     })
@@ -41,15 +52,20 @@ export async function countCommands(uri: string): Promise<CommandCounter> {
     }
   })
   await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+  const takeStatements = (): string[][] => {
+    const taken = commands
+    commands = []
+    return taken
+  }
   const own = new URL(uri)
   own.port = String((relay.address() as { port: number }).port)
   return {
     uri: own.href,
-    take: () => {
-      const taken = commands
-      commands = 0
-      return taken
+    get connections() {
+      return connections
     },
+    take: () => takeStatements().length,
+    takeStatements,
     stop: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => relay.close(resolve))
