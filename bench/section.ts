@@ -42,6 +42,19 @@ export interface Plot {
   }[]
 }
 
+/** A plot of figures to compare with each other, drawn as SVG: one bar each. */
+export interface Bars {
+  /** File name without ending. */
+  readonly id: string
+  readonly title: string
+  /** What the length of a bar means. */
+  readonly valueLabel: string
+  /** From the top. */
+  readonly bars: readonly { readonly name: string; readonly value: number }[]
+  /** A logarithmic axis, where factors are large. */
+  readonly log?: boolean
+}
+
 /** A ratio inside this run, beside what it should be. */
 export interface Target {
   readonly what: string
@@ -58,7 +71,7 @@ export interface Findings {
   /** A paragraph in Markdown: what was done, and how fair it is. */
   readonly text: string
   readonly tables: readonly Table[]
-  readonly plots: readonly Plot[]
+  readonly plots: readonly (Plot | Bars)[]
   readonly targets: readonly Target[]
   /** Everything measured, for `results/latest.json`. */
   readonly raw: unknown

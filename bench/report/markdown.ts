@@ -1,4 +1,5 @@
-import type { Plot, Table, Target } from '../section.js'
+import type { Bars, Plot, Table, Target } from '../section.js'
+import { number } from './number.js'
 import type { Measured, Results } from './results.js'
 
 const HEAD = `# Benchmarks
@@ -81,12 +82,4 @@ export function tableText({ title, columns, rows, note }: Table): string {
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
-const plotText = ({ id, title }: Plot): string => `![${title}](plots/${id}.svg)\n`
-
-/** A figure with as many digits as it deserves: `1,234`, `12.3`, `0.81`. */
-export function number(value: number): string {
-  if (!Number.isFinite(value)) return '–'
-  const size = Math.abs(value)
-  const digits = Number.isInteger(value) || size >= 100 ? 0 : size >= 10 ? 1 : 2
-  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
-}
+const plotText = ({ id, title }: Plot | Bars): string => `![${title}](plots/${id}.svg)\n`

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { drawBars } from './draw-bars.js'
 import { drawPlot } from './draw-plot.js'
 import { markdownReport } from './markdown.js'
 import { type Results, writeResults } from './results.js'
@@ -13,6 +14,9 @@ export async function writeReport(results: Results, order: readonly string[]): P
   await writeFile(REPORT_FILE, markdownReport(results, order))
   await mkdir(PLOTS_FOLDER, { recursive: true })
   for (const { findings } of Object.values(results.sections)) {
-    for (const plot of findings.plots) await writeFile(join(PLOTS_FOLDER, `${plot.id}.svg`), drawPlot(plot))
+    for (const plot of findings.plots) {
+      const svg = 'bars' in plot ? drawBars(plot) : drawPlot(plot)
+      await writeFile(join(PLOTS_FOLDER, `${plot.id}.svg`), svg)
+    }
   }
 }

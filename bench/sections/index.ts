@@ -1,4 +1,11 @@
 import type { Section } from '../section.js'
+import { admitted } from './admitted.js'
+import { denied } from './denied.js'
+import { exactness } from './exactness.js'
+import { mariadb } from './mariadb.js'
+import { memory } from './memory.js'
+import { oneCaller } from './one-caller.js'
+import { sqlite } from './sqlite.js'
 
 /** Every part of the benchmark, in the order in which they run and are reported. */
-export const sections: readonly Section[] = []
+export const sections: readonly Section[] = [admitted, denied, oneCaller, mariadb, sqlite, memory, exactness]
