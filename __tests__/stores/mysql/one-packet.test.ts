@@ -48,6 +48,34 @@ describeServers('a decision in one packet', (server) => {
     expect(await stored()).toBe(8)
   })
 
+  it('is taken for new keys too, once new ones are what comes', async () => {
+    await admitted(other, 2, 'theirs', roomy)
+    for (let i = 0; i < 8; i += 1) await hit(store, `new ${i}`, roomy)
+    expect(await tripsOf(() => hit(store, 'newer', roomy))).toBe(1)
+    expect(await hit(store, 'newer', roomy)).toMatchObject({ used: 2 })
+    // One that is new to this process alone is found out, and then none is taken to be new.
+    expect(await hit(store, 'theirs', roomy)).toMatchObject({ used: 3, denied: false })
+    expect(await tripsOf(() => hit(store, 'newest', roomy))).toBe(2)
+    expect((await peek(other, 'newer', roomy)).used).toBe(2)
+    const [head] = await database.query(`SELECT * FROM rate_keys WHERE rkey = 'p:newer'`)
+    const [first] = await database.query(`SELECT ts FROM rate_events WHERE rkey = 'p:newer' ORDER BY ts`)
+    expect(head).toMatchObject({
+      total: 2,
+      memo_ts: first?.ts,
+      pruned_ts: Number(first?.ts) - 1,
+      log_version: first?.ts,
+    })
+  })
+
+  it('is not taken for a key that was blocked before it was ever hit', async () => {
+    for (let i = 0; i < 9; i += 1) await hit(store, `new ${i}`, roomy)
+    await other.block(charge('a', roomy), 200_000, never())
+    expect((await hit(store, 'a', roomy)).denied).toBe(true)
+    await sleep(250)
+    expect(await hit(store, 'a', roomy)).toMatchObject({ used: 1, denied: false })
+    expect(await hit(store, 'a', roomy)).toMatchObject({ used: 2, denied: false })
+  })
+
   it('is taken for several keys and both algorithms, and tells the same as another process reads', async () => {
     const hourly = policy({ name: 'hourly', limit: 10, windowSeconds: 3600, algorithm: 'fixed-window' })
     const both = { charges: [charge('a', roomy), charge('a', hourly)], cost: 2 }

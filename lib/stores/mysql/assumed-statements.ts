@@ -16,24 +16,38 @@ export interface Assumption {
 }
 
 /**
- * Locks the row, by primary key, and changes it only if it is as assumed: one row or none. The clock is that of the
- * statement's beginning, before the lock. That is exact here, because a row that another transaction has changed since
- * is not as assumed.
+ * Locks the row, by primary key, and changes it only if it is as assumed: one row or none. A key that is taken to be new
+ * is inserted, which fails where it is not.
+ *
+ * The clock is that of the statement's beginning, before the lock. That is exact here, because a row that another
+ * transaction has changed since is not as assumed.
  */
-export function assumedWrite(
-  { key, head, expiresAt }: KeyWrite,
-  { head: before, from, until }: Assumption,
-): string {
-  // See `instantOf`.
+export function assumedWrite(write: KeyWrite, { head: before, from, until }: Assumption): string {
+  const { head } = write
+  // See `instantOf`. What was computed from an estimate of it is computed again: a window that was empty begins with this
+  // write, and so does the log of a new key.
   const at = `GREATEST(${NOW}, ${int(before.last + 1)})`
-  // A window that was empty begins with this write.
-  const first = head.memoFirst === head.last ? at : int(head.memoFirst)
-  return `UPDATE rate_keys SET total = ${int(head.total)}, last_ts = LAST_INSERT_ID(${at}), span = ${int(head.span)},
-  pruned_ts = ${int(head.pruned)}, memo_window = ${int(head.memoWindow)}, memo_ts = ${first}, memo_base = ${int(head.memoBase)},
-  log_version = ${int(head.logVersion)}, expires_at = ${int(expiresAt)}
-WHERE rkey = ${keyLiteral(key)} AND total = ${int(before.total)} AND last_ts = ${int(before.last)}
-  AND blocked_until = ${int(before.blocked)} AND log_version = ${int(before.logVersion)}
-  AND ${NOW} >= ${int(from)} AND ${NOW} < ${int(until)}`
+  const valid = `${NOW} >= ${int(from)} AND ${NOW} < ${int(until)}`
+  const columns = {
+    total: int(head.total),
+    last_ts: `LAST_INSERT_ID(${at})`,
+    span: int(head.span),
+    pruned_ts: before.last === 0 ? `${at} - 1` : int(head.pruned),
+    memo_window: int(head.memoWindow),
+    memo_ts: head.memoFirst === head.last ? at : int(head.memoFirst),
+    memo_base: int(head.memoBase),
+    log_version: head.logVersion === head.last ? at : int(head.logVersion),
+    expires_at: int(write.expiresAt),
+  }
+  const rkey = keyLiteral(write.key)
+  if (before.last === 0) {
+    return `INSERT INTO rate_keys (rkey, ${Object.keys(columns).join(', ')})
+SELECT ${[rkey, ...Object.values(columns)].join(', ')} FROM DUAL WHERE ${valid}`
+  }
+  const set = Object.entries(columns).map(([column, value]) => `${column} = ${value}`)
+  return `UPDATE rate_keys SET ${set.join(', ')}
+WHERE rkey = ${rkey} AND total = ${int(before.total)} AND last_ts = ${int(before.last)}
+  AND blocked_until = ${int(before.blocked)} AND log_version = ${int(before.logVersion)} AND ${valid}`
 }
 
 /**
@@ -47,8 +61,8 @@ export const assumedEvent = ({ key, event }: KeyWrite): string =>
     : `INSERT INTO rate_events (rkey, ts, hits, total)
 VALUES (${keyLiteral(key)}, IF(ROW_COUNT() = 1, LAST_INSERT_ID(), NULL), ${int(event.hits)}, ${int(event.total)})`
 
-/** The errors that `assumedEvent` stops with: NULL for a column that takes none, and a subquery of two rows. */
-const STALE = new Set<unknown>([1048, 1242])
+/** NULL for a column that takes none, a subquery of two rows, and a key that was taken to be new. */
+const STALE = new Set<unknown>([1048, 1242, 1062])
 
 /** Whether a packet was stopped because a key was not as assumed. */
 export const isStale = (error: unknown): boolean => STALE.has((error as { errno?: unknown } | null)?.errno)

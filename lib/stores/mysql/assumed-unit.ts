@@ -1,11 +1,11 @@
-import type { Account, WindowStart } from '../account.js'
-import { instantOf } from '../account.js'
+import { type Account, EMPTY_HEAD, instantOf, type WindowStart } from '../account.js'
 import type { Demand } from '../demand.js'
 import { settle } from '../settle.js'
 import type { Batch, Verdict } from '../store.js'
 import { type Assumption, assumedEvent, assumedWrite, isStale } from './assumed-statements.js'
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
+import { KnownKey } from './known-key.js'
 import type { KnownKeys } from './known-keys.js'
 import { isLogged } from './read-accounts.js'
 import type { Session } from './session.js'
@@ -64,7 +64,10 @@ export async function decideAssumed(
       accounts.set(key, { ...account, now: at })
     })
     const { verdicts, writes } = settle(batch, demands, accounts)
-    for (const write of writes) known.get(write.key)?.wrote(write, demands.get(write.key)?.policies ?? [])
+    for (const write of writes) {
+      const key = known.get(write.key) ?? known.add(write.key, EMPTY_HEAD)
+      key.wrote(write, demands.get(write.key)?.policies ?? [])
+    }
     return { verdicts, tried: true }
   } catch (error) {
     if (!isStale(error)) throw error
@@ -84,8 +87,8 @@ function remembered(
 ): Map<string, Account> | null {
   const accounts = new Map<string, Account>()
   for (const [key, { policies, span }] of demands) {
-    const known = knownKeys.get(key)
-    if (!known?.isSteady || known.head.last === 0) return null
+    const known = knownKeys.get(key) ?? (knownKeys.expectsNew ? new KnownKey(EMPTY_HEAD) : undefined)
+    if (!known?.isSteady) return null
     if (policies.some(isLogged) && known.prunable(now, span) !== null) return null
     const { head } = known
     const at = instantOf(head, now)
