@@ -8,4 +8,7 @@ describe('MemoryStore', () => {
   correctionsContract(openMemory)
 
   it('decides any schedule as the reference model does', () => agreesWithModel(openMemory, 500))
+
+  describe('with a bound that is not reached', () =>
+    storeContract(() => openMemory({ maxEntries: 1_000_000 })))
 })

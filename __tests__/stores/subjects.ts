@@ -7,9 +7,9 @@ import { START, type Subject } from './subject.js'
 const COUNT_KEYS = 'SELECT COUNT(*) AS n FROM rate_keys'
 const COUNT_EVENTS = 'SELECT COUNT(*) AS n FROM rate_events'
 
-export async function openMemory(): Promise<Subject> {
+export async function openMemory(options: { maxEntries?: number } = {}): Promise<Subject> {
   let millis = START
-  const store = new MemoryStore({ sweepSeconds: false, clock: () => millis })
+  const store = new MemoryStore({ sweepSeconds: false, clock: () => millis, ...options })
   return {
     store,
     setClock: async (to) => {

@@ -1,5 +1,6 @@
-import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from './account.js'
+import { type Account, EMPTY_HEAD, instantOf, pruneIsDue, type WindowStart } from './account.js'
 import { type Demand, demandsOf, demandsOfPeek } from './demand.js'
+import { type MemoryEvent, MemoryKeys } from './memory-keys.js'
 import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
 import { refundedHead } from './refunded-head.js'
 import { settle, settlePeek } from './settle.js'
@@ -11,21 +12,14 @@ import { Sweeper } from './sweeper.js'
 export interface MemoryStoreOptions {
   /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
   readonly sweepSeconds?: number | false | undefined
+  /**
+   * The most keys and events that it holds, together, 100 to 100,000,000. When there are more, keys are forgotten: those
+   * unused for longest, and last those that deny. Events of a key that has more than a twenty-fifth of them are joined,
+   * the older of two to the younger, so that they count a little too long. Default: no bound.
+   */
+  readonly maxEntries?: number | undefined
   /** The time in milliseconds since the epoch, for tests that move it. Default `Date.now`. */
   readonly clock?: (() => number) | undefined
-}
-
-interface Event {
-  readonly ts: number
-  hits: number
-  total: number
-}
-
-interface Key {
-  head: Head
-  expiresAt: number
-  /** Oldest first. */
-  events: Event[]
 }
 
 /**
@@ -38,16 +32,20 @@ interface Key {
  * @throws TypeError for a wrong or unknown option.
  */
 export class MemoryStore implements Store {
-  readonly #keys = new Map<string, Key>()
+  readonly #keys: MemoryKeys
   readonly #clock: () => number
   readonly #sweeper: Sweeper
   #closed = false
 
   constructor(options: MemoryStoreOptions = {}) {
-    checkOptionNames('MemoryStore', options, ['sweepSeconds', 'clock'])
-    const { sweepSeconds = 60, clock = Date.now } = options
+    checkOptionNames('MemoryStore', options, ['sweepSeconds', 'maxEntries', 'clock'])
+    const { sweepSeconds = 60, maxEntries = Number.POSITIVE_INFINITY, clock = Date.now } = options
     checkSweepSeconds(sweepSeconds)
     if (typeof clock !== 'function') throw optionError('clock', 'a function', clock)
+    const isCount = Number.isInteger(maxEntries) && maxEntries >= 100 && maxEntries <= 100_000_000
+    if (options.maxEntries !== undefined && !isCount)
+      throw optionError('maxEntries', 'a whole number from 100 to 100000000', maxEntries)
+    this.#keys = new MemoryKeys(maxEntries)
     this.#clock = clock
     this.#sweeper = new Sweeper(() => this.sweep(), sweepSeconds)
   }
@@ -63,6 +61,7 @@ export class MemoryStore implements Store {
     const { verdicts, writes, lookups } = settle(batch, demands, this.#read(demands.values()))
     for (const write of writes) this.#write(write)
     for (const lookup of lookups) this.#resolve(lookup)
+    this.#keys.evict(batch, verdicts, this.#now())
     return verdicts
   }
 
@@ -88,7 +87,7 @@ export class MemoryStore implements Store {
         if (event === undefined || event.ts !== at || event.hits < cost) continue
         for (const later of entry.events.slice(from)) later.total -= cost
         event.hits -= cost
-        if (event.hits === 0) entry.events.splice(from, 1)
+        if (event.hits === 0) this.#keys.removeEvents(entry, from, 1)
       }
       entry.head = refunded
     }
@@ -99,7 +98,12 @@ export class MemoryStore implements Store {
     this.#checkOpen()
     const { head = EMPTY_HEAD, expiresAt = 0, events = [] } = this.#keys.get(key) ?? {}
     const blocked = Math.max(head.blocked, this.#now() + micros)
-    this.#keys.set(key, { head: { ...head, blocked }, expiresAt: Math.max(expiresAt, blocked), events })
+    this.#keys.set(key, {
+      head: { ...head, blocked },
+      expiresAt: Math.max(expiresAt, blocked),
+      events,
+      denies: true,
+    })
   }
 
   async reset(keys: readonly string[]): Promise<void> {
@@ -117,7 +121,7 @@ export class MemoryStore implements Store {
     const now = this.#now()
     let keys = 0
     let events = 0
-    for (const [key, entry] of this.#keys) {
+    for (const [key, entry] of this.#keys.all()) {
       if (entry.expiresAt >= now) continue
       this.#keys.delete(key)
       keys += 1
@@ -134,9 +138,7 @@ export class MemoryStore implements Store {
 
   /** How much it holds at the moment, expired or not. */
   get size(): { keys: number; events: number } {
-    let events = 0
-    for (const entry of this.#keys.values()) events += entry.events.length
-    return { keys: this.#keys.size, events }
+    return this.#keys.size
   }
 
   #checkOpen(): void {
@@ -165,17 +167,16 @@ export class MemoryStore implements Store {
   #write({ key, head, expiresAt, event, prune }: KeyWrite): void {
     let entry = this.#keys.get(key)
     if (entry === undefined) {
-      entry = { head, expiresAt, events: [] }
+      entry = { head, expiresAt, events: [], denies: false }
       this.#keys.set(key, entry)
     }
     entry.head = head
     entry.expiresAt = expiresAt
-    if (prune)
-      entry.events.splice(
-        0,
-        firstAfter(entry.events, (past) => past.ts > prune.upTo),
-      )
-    if (event) entry.events.push({ ...event })
+    if (prune) {
+      const pruned = firstAfter(entry.events, (past) => past.ts > prune.upTo)
+      this.#keys.removeEvents(entry, 0, pruned)
+    }
+    if (event) this.#keys.addEvent(entry, { ...event })
   }
 
   #resolve({ key, after, total, resolve }: RetryLookup): void {
@@ -185,18 +186,18 @@ export class MemoryStore implements Store {
   }
 }
 
-const startOfWindow = (events: readonly Event[], cutoff: number): WindowStart => {
+const startOfWindow = (events: readonly MemoryEvent[], cutoff: number): WindowStart => {
   const event = events[firstAfter(events, (past) => past.ts > cutoff)]
   return event ? { first: event.ts, base: event.total - event.hits } : { first: 0, base: 0 }
 }
 
 /** The first index at which a condition holds that, once true, stays true: time and total only grow. */
-function firstAfter(events: readonly Event[], holds: (event: Event) => boolean): number {
+function firstAfter(events: readonly MemoryEvent[], holds: (event: MemoryEvent) => boolean): number {
   let low = 0
   let high = events.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (holds(events[middle] as Event)) high = middle
+    if (holds(events[middle] as MemoryEvent)) high = middle
     else low = middle + 1
   }
   return low
