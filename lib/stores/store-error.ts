@@ -8,6 +8,8 @@
  * - `ERR_STORE_READ_ONLY`: the server takes no writes at the moment (failover, replica).
  * - `ERR_STORE_SCHEMA`: a table or column is missing or of the wrong kind; the message has the statement that fixes it.
  * - `ERR_STORE_CONFIG`: wrong password, unknown database, missing privilege, missing driver.
+ * - `ERR_STORE_DOWN`: it failed again and again, and is not asked until a check in the background passes; `cause` is the
+ *   last failure.
  * - `ERR_STORE_CLOSED`: `close()` was called.
  * - `ERR_STORE_FAILED`: anything else the database said.
  */
@@ -19,6 +21,7 @@ export type StoreErrorCode =
   | 'ERR_STORE_READ_ONLY'
   | 'ERR_STORE_SCHEMA'
   | 'ERR_STORE_CONFIG'
+  | 'ERR_STORE_DOWN'
   | 'ERR_STORE_CLOSED'
   | 'ERR_STORE_FAILED'
 

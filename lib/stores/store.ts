@@ -130,6 +130,9 @@ export interface Store {
   probe(signal: AbortSignal): Promise<void>
   /** Removes keys that nobody has used for longer than their window and retention, with their events. */
   sweep(): Promise<SweepResult>
-  /** Stops the sweeper and closes what the store itself opened. Idempotent. */
+  /**
+   * Stops the sweeper, lets decisions that are under way finish, refuses what comes after, and closes what the store
+   * itself opened. Idempotent.
+   */
   close(): Promise<void>
 }

@@ -44,6 +44,19 @@ describeServers('a decision on MySQL', (server) => {
     await database.drop()
   })
 
+  it('says that conflicts took the time, when they did, and not that the server did not answer', async () => {
+    await use({ multipleStatements: true })
+    watched.watch = (sql, send, callback) => {
+      if (!sql.includes('INSERT INTO rate_keys')) return send(sql, callback)
+      send('ROLLBACK', () => callback(Object.assign(new Error('deadlock'), { errno: 1213 }), undefined))
+    }
+    const giveUp = new AbortController()
+    const decided = store.decide({ hits: [hitOn('a', policy())], refusals: [] }, giveUp.signal)
+    setTimeout(() => giveUp.abort(new Error('enough')), 100)
+    await expect(decided).rejects.toMatchObject({ code: 'ERR_STORE_CONFLICT' })
+    expect(await hits()).toBe(0)
+  })
+
   describe('in round trips', () => {
     beforeEach(() => use({ multipleStatements: true }))
     const trips = (): number => watched.sent.splice(0).length

@@ -59,7 +59,10 @@ export function remedyOf(error: unknown): Remedy {
   return fatal === true || typeof code === 'string' ? 'broken' : 'failed'
 }
 
-const codeOf = (error: DriverError): StoreErrorCode => {
+/** All but the one that says that the store was not asked. */
+type Cause = Exclude<StoreErrorCode, 'ERR_STORE_DOWN'>
+
+const codeOf = (error: DriverError): Cause => {
   const { errno, code, message } = error
   if (typeof errno === 'number' && errno > 0) {
     if (CONFLICT.has(errno)) return 'ERR_STORE_CONFLICT'
@@ -75,7 +78,7 @@ const codeOf = (error: DriverError): StoreErrorCode => {
   return typeof code === 'string' ? 'ERR_STORE_CONNECTION' : 'ERR_STORE_FAILED'
 }
 
-const EXPLANATION: Record<StoreErrorCode, string> = {
+const EXPLANATION: Record<Cause, string> = {
   ERR_STORE_TIMEOUT: 'The database did not answer in time',
   ERR_STORE_CONFLICT: 'Other transactions were in the way on every try',
   ERR_STORE_CONNECTION: 'The connection to the database failed',

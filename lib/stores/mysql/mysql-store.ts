@@ -193,10 +193,12 @@ export class MysqlStore implements Store {
     return { keys, events, ran: true }
   }
 
+  /** Lets decisions that are under way finish, each by its deadline; refuses what comes after. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#sweeper.stop()
     this.#closing.abort(new StoreError('ERR_STORE_CLOSED', 'The store is closed'))
+    await this.#units.ended()
     await this.#closePool()
   }
 

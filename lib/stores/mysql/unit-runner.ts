@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StoreError } from '../store-error.js'
+import type { StoreError } from '../store-error.js'
 import { remedyOf, storeErrorOf } from './classify-error.js'
 import type { OnCommit } from './commit.js'
 import { type Connection, takeConnection } from './connection.js'
@@ -19,15 +19,35 @@ export class UnitRunner {
   readonly #pool: () => Promise<DriverPool>
   readonly #ownSessions: boolean
   #session: Session | null = null
+  readonly #running = new Set<Promise<unknown>>()
 
   constructor(pool: () => Promise<DriverPool>, ownSessions: boolean) {
     this.#pool = pool
     this.#ownSessions = ownSessions
   }
 
-  /** @throws StoreError with the reason; `signal`'s own reason once it has aborted. */
+  /**
+   * @throws StoreError with the reason; once `signal` has aborted, its own reason, or the conflict that the time went
+   *   into: a server that reports conflicts is not down.
+   */
   async run<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
+    const running = this.#repeat(unit, signal)
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+    }
+  }
+
+  /** Resolves when the units that are running have ended, each by its own deadline. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#running)
+  }
+
+  async #repeat<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
     let reconnected = false
+    let conflict: StoreError | null = null
     for (let attempt = 1; ; attempt += 1) {
       let committing = false
       try {
@@ -35,13 +55,13 @@ export class UnitRunner {
           committing = true
         })
       } catch (error) {
-        if (signal.aborted) throw signal.reason
+        if (signal.aborted) throw conflict ?? signal.reason
         const remedy = remedyOf(error)
         if (remedy === 'conflict') {
+          conflict = storeErrorOf(error)
           // A little longer each time, and never two processes in step.
           await sleep(Math.random() * 4 * Math.min(attempt, 8), undefined, { signal }).catch(() => {})
-          if (signal.aborted)
-            throw new StoreError('ERR_STORE_CONFLICT', storeErrorOf(error).message, { cause: error })
+          if (signal.aborted) throw conflict
         } else if (remedy === 'isolation') {
           if (this.#session === null) throw storeErrorOf(error)
           this.#session.useRepeatableRead()
