@@ -19,24 +19,26 @@ export {
   type StatusLimiter,
 } from './http/rate-limit-status.js'
 export type { WarningCode } from './http/warnings.js'
-export type { DecisionMessage } from './limiter/channels.js'
+export type {
+  BehaviourOptions,
+  DecisionHook,
+  OnStoreError,
+  StoreErrorFunction,
+  StoreErrorRule,
+} from './limiter/behaviour-options.js'
+export type { BreakerState, StoreHealth } from './limiter/breaker.js'
+export type { BreakerMessage, DecisionMessage } from './limiter/channels.js'
 export type {
   AllowedDecision,
   Decision,
   DegradedDecision,
   DeniedDecision,
+  LimitDenial,
   LimitState,
 } from './limiter/decision.js'
 export type { Logger } from './limiter/failure-log.js'
 export { type HitOptions, Limiter } from './limiter/limiter.js'
-export type {
-  BehaviourOptions,
-  DecisionHook,
-  LimiterOptions,
-  LimitOptions,
-  OnStoreError,
-  StoreErrorFunction,
-} from './limiter/limiter-options.js'
+export type { LimiterOptions, LimitOptions } from './limiter/limiter-options.js'
 export { normalizeKey } from './limiter/normalize-key.js'
 export type { Key } from './limiter/storage-key.js'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store.js'

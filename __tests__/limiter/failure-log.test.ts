@@ -28,6 +28,7 @@ describe.each(failures)('a store that %s', (mode, fail) => {
         expect(await limiter[method]('k')).toEqual({
           outcome: 'degraded',
           allowed,
+          local: false,
           policy: 'default',
           key: 'k',
           limit: 1,
@@ -79,15 +80,17 @@ describe('hazard 140: what is logged', () => {
 
   test('is one line in thirty seconds, and the next one says how many failures there were', async () => {
     const { limiter, logger } = failing(refuse)
+    const lines = (): string[] =>
+      logger.error.mock.calls.map(([line]) => line).filter((line) => line.startsWith('Rate limiter "'))
     for (let i = 0; i < 100; i += 1) await limiter.hit('k')
-    expect(logger.error).toHaveBeenCalledTimes(1)
+    expect(lines()).toHaveLength(1)
     passTime(29_999)
     await limiter.peek('k')
-    expect(logger.error).toHaveBeenCalledTimes(1)
+    expect(lines()).toHaveLength(1)
     passTime(1)
     await limiter.hit('k')
-    expect(logger.error).toHaveBeenCalledTimes(2)
-    expect(logger.error.mock.calls[1]?.[0]).toMatch(/\b100 more\b/)
+    expect(lines()).toHaveLength(2)
+    expect(lines()[1]).toMatch(/\b100 more\b/)
   })
 
   test('names the limiter and the code, and what happens to requests', async () => {

@@ -15,7 +15,10 @@ import { type RateLimitMiddleware, rateLimit } from './rate-limit.js'
 
 /** Options of `cooldown`: those of `rateLimit` that make sense for one use a period. */
 export interface CooldownOptions
-  extends Omit<RequestBehaviourOptions, 'onStoreError' | 'cost' | 'handler' | 'message' | 'dryRun'> {
+  extends Omit<
+    RequestBehaviourOptions,
+    'onStoreError' | 'localShare' | 'cost' | 'handler' | 'message' | 'dryRun'
+  > {
   readonly store: Store
   /** The period in seconds, 0.001 to 31,536,000: one use, and the next not before it is over. */
   readonly seconds: number
@@ -28,7 +31,7 @@ export interface CooldownOptions
 /** The options that cannot bend the rule: no cost, no other limit, nothing that lets through. */
 const OPTION_NAMES = [
   ...REQUEST_OPTION_NAMES.filter(
-    (name) => !['onStoreError', 'cost', 'handler', 'message', 'dryRun'].includes(name),
+    (name) => !['onStoreError', 'localShare', 'cost', 'handler', 'message', 'dryRun'].includes(name),
   ),
   'seconds',
   'keyFn',

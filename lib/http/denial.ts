@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Request, Response } from 'express'
-import type { DeniedDecision } from '../limiter/decision.js'
+import type { LimitDenial } from '../limiter/decision.js'
 import { denialProblem, sendProblem, sendText } from './problem.js'
 
 /** How a denial is answered. */
@@ -30,7 +30,7 @@ const OFFERED = [...JSON_TYPES, 'text/plain', 'text/html']
 export async function answerDenial(
   req: Request,
   res: Response,
-  decision: DeniedDecision,
+  decision: LimitDenial,
   options: DenialOptions,
 ): Promise<void> {
   const { message, statusCode } = options
@@ -47,7 +47,7 @@ export async function answerDenial(
   else res.send(body)
 }
 
-function sendBuiltIn(req: Request, res: Response, decision: DeniedDecision, options: DenialOptions): void {
+function sendBuiltIn(req: Request, res: Response, decision: LimitDenial, options: DenialOptions): void {
   const { statusCode, problemType } = options
   const problem = denialProblem(decision, problemType, statusCode)
   res.vary('Accept')

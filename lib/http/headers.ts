@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Decision } from '../limiter/decision.js'
 import type { Policy } from '../stores/store.js'
 import { LEGACY_FORM, LIMIT_FIELDS, STANDARD_FORMS } from './header-forms.js'
-import { isRefused, toldLimits } from './told-limit.js'
+import { isLimitDenial, toldLimits } from './told-limit.js'
 
 /**
  * The form of the `RateLimit` and `RateLimit-Policy` fields, by the revision of draft-ietf-httpapi-ratelimit-headers;
@@ -22,7 +22,8 @@ const UNAVAILABLE_RETRY_SECONDS = 5
 
 /**
  * Tells a response's client about one decision. What earlier limiters on the route told is added to; a denial leaves
- * only the violated limits, and all policies. A store that did not answer leaves nothing to tell but the policies.
+ * only the violated limits, and all policies. A store that did not answer leaves nothing to tell but the policies,
+ * unless this process has counted for itself.
  *
  * The forms without lists (drafts 6 and 7, and `X-RateLimit`) tell of one limit: the lowest remaining, or on a denial
  * the longest wait. What cannot be sent as it is, such as a name outside ASCII, is left out. `Retry-After` in whole
@@ -35,7 +36,7 @@ export function setRateLimitHeaders(
   options: HeaderOptions,
 ): void {
   if (!decision.allowed) setRetryAfter(res, decision)
-  if (isRefused(decision)) for (const field of LIMIT_FIELDS) res.removeHeader(field)
+  if (isLimitDenial(decision)) for (const field of LIMIT_FIELDS) res.removeHeader(field)
 
   const limits = toldLimits(decision)
   if (options.standardHeaders !== false) {
@@ -48,7 +49,7 @@ export function setRateLimitHeaders(
 
 /** Seconds, not a date: no clocks to compare (RFC 9110, section 10.2.3). None when no waiting helps. */
 function setRetryAfter(res: ServerResponse, decision: Decision): void {
-  const wait = decision.outcome === 'denied' ? decision.retryAfterSeconds : UNAVAILABLE_RETRY_SECONDS
+  const wait = isLimitDenial(decision) ? decision.retryAfterSeconds : UNAVAILABLE_RETRY_SECONDS
   if (wait === null) res.removeHeader('Retry-After')
   else res.setHeader('Retry-After', String(wait))
 }

@@ -1,15 +1,13 @@
 import type { NextFunction, Request, Response } from 'express'
 import { ProblemDocument } from 'http-problem-details'
-import { Decider } from '../limiter/decider.js'
-import type { DegradedDecision, DeniedDecision } from '../limiter/decision.js'
 import {
   BEHAVIOUR_OPTION_NAMES,
   type BehaviourOptions,
-  checkCost,
-  LIMIT_OPTION_NAMES,
-  type LimitOptions,
   resolveBehaviour,
-} from '../limiter/limiter-options.js'
+} from '../limiter/behaviour-options.js'
+import { Decider } from '../limiter/decider.js'
+import type { DegradedDecision, DeniedDecision } from '../limiter/decision.js'
+import { checkCost, LIMIT_OPTION_NAMES, type LimitOptions } from '../limiter/limiter-options.js'
 import type { Key } from '../limiter/storage-key.js'
 import { checkBoolean, checkOptionNames, optionError } from '../stores/option-error.js'
 import { type AddressKeyOptions, checkIpv6Subnet } from './address-key.js'
@@ -73,7 +71,8 @@ export interface RequestBehaviourOptions extends BehaviourOptions {
   readonly requestWasSuccessful?: ((req: Request, res: Response) => boolean | Promise<boolean>) | undefined
   /**
    * Answers instead of the built-in problem document; headers are set already. `decision.outcome` is `denied`, or
-   * `degraded` when `onStoreError` is `deny` and the store is down.
+   * `degraded` when the store is down: then `decision.local` tells whether `onStoreError: 'local'` refused the request
+   * for a limit, or `'deny'` because nothing is known.
    */
   readonly handler?: DenialHandler | undefined
   /** The body of a 429 instead of the built-in one: a text, an object sent as JSON, or a function that gives one. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ProblemDocument } from 'http-problem-details'
-import type { DeniedDecision, LimitState } from '../limiter/decision.js'
+import type { LimitDenial, LimitState } from '../limiter/decision.js'
 
 /** The problem type of a denial, of draft-ietf-httpapi-ratelimit-headers-11; it registers the other one too. */
 export const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
@@ -28,7 +28,7 @@ function sentenceOf({ policy, limit, windowSeconds, retryAfterSeconds }: LimitSt
  * }
  */
 export function denialProblem(
-  decision: DeniedDecision,
+  decision: LimitDenial,
   problemType: string = QUOTA_EXCEEDED,
   status = 429,
 ): ProblemDocument {
@@ -47,14 +47,24 @@ export function denialProblem(
   )
 }
 
-/** Answers 503: the store is down and the limiter is told to refuse. Nothing of the store's error is shown. */
-export function sendUnavailable(req: IncomingMessage, res: ServerResponse): void {
-  const problem = new ProblemDocument({
-    type: REDUCED_CAPACITY,
-    title: 'Request cannot be satisfied due to temporary server capacity constraints',
-    status: 503,
-    detail: 'The rate limiter cannot decide at the moment.',
-  })
+/**
+ * Answers 503: the store is down and the limiter is told to refuse. Nothing of the store's error is shown, but what
+ * `members` adds to the problem document.
+ */
+export function sendUnavailable(
+  req: IncomingMessage,
+  res: ServerResponse,
+  members: Record<string, object> = {},
+): void {
+  const problem = new ProblemDocument(
+    {
+      type: REDUCED_CAPACITY,
+      title: 'Request cannot be satisfied due to temporary server capacity constraints',
+      status: 503,
+      detail: 'The rate limiter cannot decide at the moment.',
+    },
+    members,
+  )
   sendProblem(req, res, problem)
 }
 

@@ -1,15 +1,21 @@
 import type { NextFunction, Request, Response } from 'express'
+import type { StoreHealth } from '../limiter/breaker.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Key } from '../limiter/storage-key.js'
-import { checkOptionNames, optionError } from '../stores/option-error.js'
+import { checkBoolean, checkOptionNames, optionError } from '../stores/option-error.js'
 import { sendBadRequest, sendUnavailable } from './problem.js'
 
 /** What the status asks of a limiter: a `rateLimit` middleware has it, and a `Limiter`. */
-export type StatusLimiter = Pick<Limiter, 'peek'>
+export type StatusLimiter = Pick<Limiter, 'peek'> & Partial<Pick<Limiter, 'store' | 'storeHealth'>>
 
 export interface RateLimitStatusOptions {
   /** The limiters to show, in this order. */
   readonly limiters: readonly StatusLimiter[]
+  /**
+   * Whether to tell how each store of theirs is: `stores`, an array of `StoreHealth` in the order of the limiters, in
+   * the answer and in the 503 while one is down. For operators: it has error codes. Default false.
+   */
+  readonly storeHealth?: boolean | undefined
 }
 
 /** One limiter's entry in the status. */
@@ -37,8 +43,9 @@ export interface LimiterStatus {
  * @throws TypeError when `limiters` is no array of limiters.
  */
 export function rateLimitStatus(options: RateLimitStatusOptions) {
-  checkOptionNames('rateLimitStatus', options, ['limiters'])
-  const { limiters } = options
+  checkOptionNames('rateLimitStatus', options, ['limiters', 'storeHealth'])
+  const { limiters, storeHealth = false } = options
+  checkBoolean('storeHealth', storeHealth)
   if (!Array.isArray(limiters) || !limiters.every((limiter) => typeof limiter?.peek === 'function')) {
     throw optionError('limiters', 'an array of limiters', limiters)
   }
@@ -59,10 +66,11 @@ export function rateLimitStatus(options: RateLimitStatusOptions) {
       const decisions = await Promise.all(limiters.map((limiter) => limiter.peek(key)))
       // Another middleware may have answered meanwhile, such as a timeout (hazard 117).
       if (res.headersSent || res.writableEnded) return
+      const health = storeHealth ? { stores: healthOf(limiters) } : {}
       const entries: LimiterStatus[] = []
       for (const decision of decisions) {
         if (decision.outcome === 'degraded') {
-          sendUnavailable(req, res)
+          sendUnavailable(req, res, health)
           return
         }
         for (const state of decision.limits) {
@@ -71,11 +79,17 @@ export function rateLimitStatus(options: RateLimitStatusOptions) {
         }
       }
       res.setHeader('Cache-Control', 'no-store')
-      res.json({ limiters: entries })
+      res.json({ limiters: entries, ...health })
     } catch (error) {
       next(error)
     }
   }
+}
+
+/** One entry a store, however many limiters share it. */
+function healthOf(limiters: readonly StatusLimiter[]): StoreHealth[] {
+  const stores = new Map(limiters.map(({ store, storeHealth }) => [store, storeHealth]))
+  return [...stores.values()].filter((health) => health !== undefined)
 }
 
 /** The query's key; Express makes an array of a repeated parameter, and may make an object of `key[a]=`. */

@@ -17,6 +17,7 @@ import {
   resolveRateLimitOptions,
 } from './options.js'
 import { sendForbidden, sendUnavailable } from './problem.js'
+import { isLimitDenial } from './told-limit.js'
 import { Warnings } from './warnings.js'
 
 declare global {
@@ -33,7 +34,7 @@ declare global {
  * the same key. They reject with a `TypeError` where a limit depends on the request.
  */
 export interface RateLimitMiddleware
-  extends Pick<Limiter, 'hit' | 'peek' | 'penalize' | 'refund' | 'block' | 'reset'> {
+  extends Pick<Limiter, 'hit' | 'peek' | 'penalize' | 'refund' | 'block' | 'reset' | 'storeHealth'> {
   (req: Request, res: Response, next: NextFunction): Promise<void>
   /** The limits that depend on no request. */
   readonly policies: readonly Policy[]
@@ -103,7 +104,7 @@ export function rateLimit(options: RateLimitOptions | RateLimitsOptions): RateLi
         giveBackByOutcome(req, res, resolved, () => decider.refund(decision))
         next()
       } else if (handler !== null) await handler(req, res, next, decision as Parameters<typeof handler>[3])
-      else if (decision.outcome === 'denied') await answerDenial(req, res, decision, resolved.denial)
+      else if (isLimitDenial(decision)) await answerDenial(req, res, decision, resolved.denial)
       else sendUnavailable(req, res)
     } catch (error) {
       next(error)
@@ -120,7 +121,11 @@ export function rateLimit(options: RateLimitOptions | RateLimitsOptions): RateLi
     return cost
   }
 
-  return Object.assign(rateLimit, programmatic(resolved))
+  // Not `Object.assign`, which would ask the getter once and for all.
+  return Object.defineProperties(
+    rateLimit,
+    Object.getOwnPropertyDescriptors(programmatic(resolved)),
+  ) as RateLimitMiddleware
 }
 
 /** The methods of `Limiter`, on all limits of a middleware. */
@@ -134,6 +139,9 @@ function programmatic({ decider, behaviour, rules }: ResolvedRateLimitOptions) {
   return {
     policies: rules.map(({ policy }) => policy).filter((policy) => policy !== null),
     store: behaviour.store,
+    get storeHealth() {
+      return decider.storeHealth
+    },
     hit: async (key: Key, options: HitOptions = {}) => {
       checkOptionNames('a hit', options, ['cost'])
       const { cost = 1 } = options

@@ -1,4 +1,4 @@
-import type { Decision, LimitState } from '../limiter/decision.js'
+import type { Decision, LimitDenial, LimitState } from '../limiter/decision.js'
 
 /** What a response tells of one limit, in whichever form. All numbers are whole and not negative. */
 export interface ToldLimit {
@@ -13,15 +13,19 @@ export interface ToldLimit {
   readonly wait: number
 }
 
-/** Whether the request is refused for a limit. Shadow mode denies and lets pass: then no client is told to wait. */
-export const isRefused = ({ outcome, allowed }: Decision): boolean => outcome === 'denied' && !allowed
+/**
+ * Whether the request is refused for a limit, by the store or while it is down by this process's own count. Shadow mode
+ * denies and lets pass: then no client is told to wait.
+ */
+export const isLimitDenial = (decision: Decision): decision is LimitDenial =>
+  !decision.allowed && decision.limits.length > 0
 
 /**
  * What is told of a decision: all its limits when the request passes, on a refusal only the violated ones, so that no
- * `t` of another limit contradicts Retry-After; nothing when it is degraded.
+ * `t` of another limit contradicts Retry-After; nothing when nothing is known.
  */
 export function toldLimits(decision: Decision): ToldLimit[] {
-  const refused = isRefused(decision)
+  const refused = isLimitDenial(decision)
   return decision.limits.filter(({ denied }) => denied || !refused).map((state) => toldOf(state, refused))
 }
 

@@ -1,6 +1,10 @@
-import { beforeAbort, STALL_MS } from '../stores/before-abort.js'
-import type { Hit, Refusal, Store, Verdict } from '../stores/store.js'
+import { beforeAbort } from '../stores/before-abort.js'
+import type { Batch, Charge, Hit, Refusal, Store, Verdict } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
+import { Breaker, storeErrorOf } from './breaker.js'
+import { DeadlineTimer } from './deadline-timer.js'
+import { QueueShares } from './queue-shares.js'
+import { rejectNextTurn } from './reject-next-turn.js'
 
 /** A verdict, and when its query was sent on this process's monotonic clock, in milliseconds. */
 export interface Answer {
@@ -23,52 +27,68 @@ interface Pending {
 const MOST_HITS = 500
 /** How long a batch may take that only counts refusals, in milliseconds. */
 const REFUSALS_MS = 1000
-/** The most hits that may wait. More than that is an overload, and is answered as one, at once. */
-const MOST_PENDING = 10_000
 
 /**
  * Group commit: while one batch is with the store, arrivals queue, and the next batch takes them all. An idle
  * batcher adds no wait, and a busy one makes its batches larger instead of its queue longer.
  *
  * Every hit is answered by its deadline, whatever the store does. When all hits of a batch have had theirs, the
- * store is told to give the batch up.
+ * store is told to give the batch up. While the store is down, hits are answered without it, at once.
  */
 export class Batcher {
+  /** Knows whether the store is down. */
+  readonly breaker: Breaker
   readonly #store: Store
   readonly #takeRefusals: (most: number) => Refusal[]
   #queue: Pending[] = []
+  readonly #shares = new QueueShares()
   #inFlight: readonly Pending[] = []
   #giveUp = new AbortController()
+  readonly #timer = new DeadlineTimer((lost) => this.#expire(lost))
   #running = false
-  #timer: NodeJS.Timeout | null = null
-  #timerAt = 0
 
   /** @param takeRefusals - attempts refused from memory, to be counted with the next batch */
   constructor(store: Store, takeRefusals: (most: number) => Refusal[]) {
     this.#store = store
     this.#takeRefusals = takeRefusals
+    this.breaker = new Breaker(store, () => this.#queue.length + this.#inFlight.length)
   }
 
-  /** Rejects with a `StoreError` when the store fails or the time is over. */
-  submit(hit: Hit, timeoutMs: number): Promise<Answer> {
-    if (this.#queue.length >= MOST_PENDING) {
+  /**
+   * Rejects with a `StoreError` when the store fails or the time is over; at once when the store is down, or when
+   * `maxPending` hits are waiting.
+   *
+   * @param deadline - on the monotonic clock, in milliseconds
+   */
+  submit(hit: Hit, deadline: number, maxPending: number): Promise<Answer> {
+    const { refusal } = this.breaker
+    if (refusal !== null) return rejectNextTurn(refusal)
+    if (this.#queue.length >= maxPending) {
       const error = new StoreError(
         'ERR_STORE_CAPACITY',
-        `More than ${MOST_PENDING} hits are waiting for the store`,
+        `${this.#queue.length} hits are waiting for the store, no more than \`maxPending\` may`,
       )
-      return Promise.reject(error)
+      return rejectNextTurn(error)
     }
+    if (deadline <= performance.now()) return rejectNextTurn(timedOut())
     return new Promise((resolve, reject) => {
-      const deadline = performance.now() + timeoutMs
-      this.#queue.push({ hit, deadline, extended: false, answered: false, resolve, reject })
-      this.#watch(deadline)
+      const pending = { hit, deadline, extended: false, answered: false, resolve, reject }
+      this.#queue.push(pending)
+      this.#shares.add(pending)
+      this.#timer.watch(deadline)
       this.#start()
     })
   }
 
-  /** Counts the refusals that no batch has taken along. */
+  /** What a hit has to wait for before it is submitted, or null when it may be at once: see `QueueShares`. */
+  turn(charges: readonly Charge[], deadline: number, maxPending: number): Promise<number> | null {
+    if (this.breaker.refusal !== null) return null
+    return this.#shares.turn(this.#queue, charges, deadline, maxPending)
+  }
+
+  /** Counts the refusals that no batch has taken along. While the store is down they wait. */
   flush(): void {
-    this.#start()
+    if (this.breaker.refusal === null) this.#start()
   }
 
   #start(): void {
@@ -80,7 +100,12 @@ export class Batcher {
 
   async #run(): Promise<void> {
     for (;;) {
-      const batch = this.#queue.splice(0, MOST_HITS).filter(({ answered }) => !answered)
+      const { refusal } = this.breaker
+      if (refusal !== null) {
+        this.#refuseAll(refusal)
+        break
+      }
+      const batch = this.#take()
       const refusals = this.#takeRefusals(MOST_HITS)
       if (batch.length === 0 && refusals.length === 0) {
         if (this.#queue.length > 0) continue
@@ -89,7 +114,20 @@ export class Batcher {
       await this.#decide(batch, refusals)
     }
     this.#running = false
-    this.#unwatch()
+    this.#timer.stop()
+  }
+
+  #take(): Pending[] {
+    const batch = this.#queue.splice(0, MOST_HITS).filter(({ answered }) => !answered)
+    for (const { hit } of batch) this.#shares.remove(hit)
+    if (this.#queue.length === 0) this.#shares.clear()
+    return batch
+  }
+
+  #refuseAll(error: StoreError): void {
+    for (const pending of this.#queue.splice(0)) answer(pending, () => pending.reject(error))
+    this.#shares.clear()
+    this.#shares.answered()
   }
 
   async #decide(batch: readonly Pending[], refusals: readonly Refusal[]): Promise<void> {
@@ -99,35 +137,37 @@ export class Batcher {
     // A batch of refusals only has nobody who waits for it, but must not hold up others for ever.
     const timer = batch.length === 0 ? setTimeout(() => this.#abort(), REFUSALS_MS) : undefined
     const sentAt = performance.now()
+    const decided = this.#ask({ hits: batch.map(({ hit }) => hit), refusals }, signal)
     try {
-      const decided = this.#store.decide({ hits: batch.map(({ hit }) => hit), refusals }, signal)
       const verdicts = await beforeAbort(decided, signal)
+      this.breaker.succeeded()
       batch.forEach((pending, i) => {
-        if (pending.answered) return
-        pending.answered = true
-        pending.resolve({ verdict: verdicts[i] as Verdict, sentAt })
+        answer(pending, () => pending.resolve({ verdict: verdicts[i] as Verdict, sentAt }))
       })
     } catch (error) {
-      for (const pending of batch) {
-        if (pending.answered) continue
-        pending.answered = true
-        pending.reject(error)
-      }
+      for (const pending of batch) answer(pending, () => pending.reject(error))
+      this.breaker.failed(storeErrorOf(signal.aborted ? await reasonOf(decided, error) : error), sentAt)
     } finally {
       clearTimeout(timer)
       this.#inFlight = []
+      this.#shares.answered()
     }
+  }
+
+  /** A store that throws rejects. */
+  async #ask(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
+    return this.#store.decide(batch, signal)
   }
 
   /**
    * A timer that fires late tells that this process stood still, not that the store did. Timers run before I/O, so the
    * answers may be waiting in the socket: each hit is given the lost time back, once.
    */
-  #extend(lateness: number): void {
+  #extend(lost: number): void {
     for (const pending of [...this.#inFlight, ...this.#queue]) {
       if (pending.extended) continue
       pending.extended = true
-      pending.deadline += lateness
+      pending.deadline += lost
     }
   }
 
@@ -135,42 +175,44 @@ export class Batcher {
     this.#giveUp.abort(timedOut())
   }
 
-  /** One timer for the earliest deadline of all, not one a hit. */
-  #watch(deadline: number): void {
-    if (this.#timer !== null) {
-      if (deadline >= this.#timerAt) return
-      clearTimeout(this.#timer)
-    }
-    this.#timerAt = deadline
-    this.#timer = setTimeout(() => this.#expire(), Math.max(0, Math.ceil(deadline - performance.now())))
-  }
-
-  #unwatch(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
-  }
-
-  #expire(): void {
-    this.#timer = null
+  #expire(lost: number): void {
     const now = performance.now()
-    const lateness = now - this.#timerAt
-    if (lateness > STALL_MS) this.#extend(lateness)
+    if (lost > 0) this.#extend(lost)
     let next = Number.POSITIVE_INFINITY
     const expire = (pending: Pending): void => {
       if (pending.answered) return
-      if (pending.deadline > now) {
-        next = Math.min(next, pending.deadline)
-        return
-      }
-      pending.answered = true
-      pending.reject(timedOut())
+      if (pending.deadline > now) next = Math.min(next, pending.deadline)
+      else answer(pending, () => pending.reject(timedOut()))
     }
     this.#inFlight.forEach(expire)
     if (this.#inFlight.length > 0 && this.#inFlight.every(({ answered }) => answered)) this.#abort()
     this.#queue.forEach(expire)
-    this.#queue = this.#queue.filter(({ answered }) => !answered)
-    if (next < Number.POSITIVE_INFINITY) this.#watch(next)
+    this.#queue = this.#queue.filter(({ hit, answered }) => {
+      if (answered) this.#shares.remove(hit)
+      return !answered
+    })
+    this.#shares.answered(lost)
+    if (next < Number.POSITIVE_INFINITY) this.#timer.watch(next)
   }
+}
+
+/** Answers a hit, once. */
+function answer(pending: Pending, settle: () => void): void {
+  if (pending.answered) return
+  pending.answered = true
+  settle()
+}
+
+/**
+ * Why a store that was told to give up had not answered by then: it may know more than that the time is over, and says
+ * so at once if it heeds its signal.
+ */
+async function reasonOf(decided: Promise<unknown>, reason: unknown): Promise<unknown> {
+  const said = decided.then(
+    () => reason,
+    (error) => error,
+  )
+  return Promise.race([said, new Promise((resolve) => setImmediate(resolve, reason))])
 }
 
 const timedOut = (): StoreError => new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time')

@@ -1,4 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
+import type { Store } from '../stores/store.js'
+import type { BreakerState, StoreHealth } from './breaker.js'
 import type { Decision } from './decision.js'
 
 /** What is published on `express-sql-rate-limit:decision`. */
@@ -8,9 +10,17 @@ export interface DecisionMessage {
   readonly request?: unknown
 }
 
+/** What is published on `express-sql-rate-limit:breaker`. */
+export interface BreakerMessage {
+  readonly store: Store
+  /** The state that ended. */
+  readonly previous: BreakerState
+  readonly health: StoreHealth
+}
+
 /**
- * Channels of `node:diagnostics_channel`, for tracing and metrics: every decision, and those that a failing store left
- * to `onStoreError`. A subscriber that throws does not reach the request.
+ * Channels of `node:diagnostics_channel`, for tracing and metrics: every decision, those that a failing store left to
+ * `onStoreError`, and every change of a store's breaker. A subscriber that throws does not reach the request.
  *
  * @example
  * import { subscribe } from 'node:diagnostics_channel'
@@ -18,6 +28,7 @@ export interface DecisionMessage {
  */
 const decisions = channel('express-sql-rate-limit:decision')
 const storeErrors = channel('express-sql-rate-limit:store-error')
+const breakers = channel('express-sql-rate-limit:breaker')
 
 /** Publishes a decision; costs next to nothing while nobody listens. */
 export function publish(decision: Decision, request: unknown): void {
@@ -25,4 +36,9 @@ export function publish(decision: Decision, request: unknown): void {
   if (decision.outcome === 'degraded' && storeErrors.hasSubscribers) {
     storeErrors.publish({ decision, request } satisfies DecisionMessage)
   }
+}
+
+/** Publishes a change of a store's breaker. */
+export function publishBreaker(message: BreakerMessage): void {
+  breakers.publish(message)
 }

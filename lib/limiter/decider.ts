@@ -1,20 +1,13 @@
-import { withinDeadline } from '../stores/before-abort.js'
 import { optionError } from '../stores/option-error.js'
 import type { Charge, Policy, Reading, Refund } from '../stores/store.js'
-import { StoreError } from '../stores/store-error.js'
+import type { Behaviour, DecisionHook } from './behaviour-options.js'
+import type { StoreHealth } from './breaker.js'
 import { publish } from './channels.js'
-import {
-  type Decision,
-  decisionOf,
-  degradedDecision,
-  dryRunDecision,
-  type LimitState,
-  limitStateOf,
-} from './decision.js'
+import { type Decision, decisionOf, dryRunDecision, type LimitState, limitStateOf } from './decision.js'
 import type { DenyCache } from './deny-cache.js'
-import { FailureLog } from './failure-log.js'
+import { Fallback } from './fallback.js'
 import { Lane } from './lane.js'
-import type { Behaviour, DecisionHook } from './limiter-options.js'
+import { refundsOf } from './refunds-of.js'
 import { type Key, keyText, storageKey } from './storage-key.js'
 
 /** A key under a limit. */
@@ -45,18 +38,23 @@ export class Decider {
   readonly #behaviour: Behaviour
   readonly #lane: Lane
   readonly #denials: DenyCache
-  readonly #failures: FailureLog
+  readonly #fallback: Fallback
   /** What an allowed decision took, until it is given back. */
   readonly #tickets = new WeakMap<
     Decision,
-    { readonly refunds: readonly Refund[]; readonly resets: number }
+    { readonly refunds: readonly Refund[]; readonly resets: number; readonly local: boolean }
   >()
 
   constructor(name: string, behaviour: Behaviour) {
     this.#behaviour = behaviour
     this.#lane = Lane.of(behaviour.store)
     this.#denials = this.#lane.openCache(DENY_CACHE_ENTRIES, DENY_CACHE_LIFE_MS)
-    this.#failures = new FailureLog(name, behaviour.logger)
+    this.#fallback = new Fallback(name, behaviour, this.#lane, this.#denials)
+    this.#lane.batcher.breaker.tell(behaviour.logger)
+  }
+
+  get storeHealth(): StoreHealth {
+    return this.#lane.batcher.breaker.health
   }
 
   /** The policy as it must be used here. */
@@ -68,41 +66,51 @@ export class Decider {
   async decide(keys: readonly LimitedKey[], context: HitContext): Promise<Decision> {
     const { cost, force = false, request } = context
     const charges = keys.map((each) => this.#charge(each))
-    const refused = force ? [] : this.#refuse(keys, charges, cost)
-    if (refused.length > 0) return this.#report(decisionOf(refused), request)
+    const { timeoutMs, maxPending } = this.#behaviour
+    let deadline = performance.now() + timeoutMs
+    for (let turn: Promise<number> | null; ; deadline += await turn) {
+      const refused = force ? [] : this.#refuse(keys, charges, cost)
+      if (refused.length > 0) return this.#report(decisionOf(refused), request)
+      turn = this.#lane.batcher.turn(charges, deadline, maxPending)
+      if (turn === null) break
+    }
 
     const { resets } = this.#lane
     try {
       const hit = { charges, cost, force }
-      const { verdict, sentAt } = await this.#lane.batcher.submit(hit, this.#behaviour.timeoutMs)
+      const { verdict, sentAt } = await this.#lane.batcher.submit(hit, deadline, maxPending)
       const { allowed, readings } = verdict
       const states = readings.map((reading, i) => {
         const { key, policy } = charges[i] as Charge
-        if (reading.denied && this.#lane.isCurrent(key, sentAt)) {
+        if (!reading.denied) this.#denials.forget(key)
+        else if (this.#lane.isCurrent(key, sentAt)) {
           this.#denials.remember(key, policy, cost, reading, sentAt)
         }
         return limitStateOf(policy, keyText((keys[i] as LimitedKey).key), reading)
       })
       const decision = this.#report(decisionOf(states), request)
-      if (allowed) this.#tickets.set(decision, { refunds: refundsOf(charges, readings, cost), resets })
+      if (allowed)
+        this.#tickets.set(decision, { refunds: refundsOf(charges, readings, cost), resets, local: false })
       return decision
     } catch (error) {
-      return this.#report(this.#degrade(keys, error, request), request)
+      const { decision: decided, refunds } = await this.#fallback.decide(keys, charges, context, error)
+      const decision = this.#report(decided, request)
+      if (refunds.length > 0) this.#tickets.set(decision, { refunds, resets, local: true })
+      return decision
     }
   }
 
   /** The state of the keys, as a hit of cost 1 would find it, counting nothing. */
   async peek(keys: readonly LimitedKey[]): Promise<Decision> {
     const charges = keys.map((each) => this.#charge(each))
-    const { store, timeoutMs } = this.#behaviour
     try {
-      const readings = await withinDeadline(timeoutMs, (signal) => store.peek(charges, signal))
+      const readings = await this.#lane.peek(charges, this.#behaviour.timeoutMs)
       const states = keys.map(({ policy, key }, i) =>
         limitStateOf(policy, keyText(key), readings[i] as Reading),
       )
       return this.#asBehaved(decisionOf(states))
     } catch (error) {
-      return this.#asBehaved(this.#degrade(keys, error))
+      return this.#asBehaved(await this.#fallback.peek(keys, charges, error))
     }
   }
 
@@ -113,6 +121,10 @@ export class Decider {
     const ticket = this.#tickets.get(decision)
     if (ticket === undefined) return false
     this.#tickets.delete(decision)
+    if (ticket.local) {
+      await this.#lane.local.refund(ticket.refunds)
+      return true
+    }
     const refunds = ticket.refunds.filter(({ key }) => !this.#lane.wasReset(key, ticket.resets))
     if (refunds.length === 0) return false
     await this.#lane.refund(refunds)
@@ -143,27 +155,6 @@ export class Decider {
     return states
   }
 
-  #passes(error: StoreError, request: unknown): boolean {
-    const { onStoreError } = this.#behaviour
-    if (typeof onStoreError !== 'function') return onStoreError === 'allow'
-    try {
-      return onStoreError(error, request) === 'allow'
-    } catch {
-      return false
-    }
-  }
-
-  #degrade(keys: readonly LimitedKey[], error: unknown, request?: unknown): Decision {
-    const failure =
-      error instanceof StoreError
-        ? error
-        : new StoreError('ERR_STORE_FAILED', 'The store failed', { cause: error })
-    const allowed = this.#passes(failure, request)
-    this.#failures.report(failure, allowed)
-    const { policy, key } = keys[0] as LimitedKey
-    return degradedDecision(policy, keyText(key), allowed, failure)
-  }
-
   #asBehaved(decision: Decision): Decision {
     return this.#behaviour.dryRun ? dryRunDecision(decision) : decision
   }
@@ -177,14 +168,6 @@ export class Decider {
     if (onDegraded !== null && decision.outcome === 'degraded') call(onDegraded, decision, request)
     return decision
   }
-}
-
-/** A key named by two charges of one hit was charged once. */
-function refundsOf(charges: readonly Charge[], readings: readonly Reading[], cost: number): Refund[] {
-  const refunds = new Map(
-    charges.map(({ key, policy }, i) => [key, { key, policy, cost, at: (readings[i] as Reading).at }]),
-  )
-  return [...refunds.values()]
 }
 
 /** A hook can break no request, neither by throwing nor by rejecting. */

@@ -35,7 +35,10 @@ interface Described {
   readonly limit: number
   /** Whether the request would have been refused, had the limiter not been in `dryRun`. */
   readonly wouldDeny: boolean
-  /** Every limit that is known; when memory denied the hit, only the one that did. Empty when degraded. */
+  /**
+   * Every limit that is known; when memory denied the hit, only the one that did. When degraded, those of this process's
+   * own count, else none.
+   */
   readonly limits: readonly LimitState[]
 }
 
@@ -71,18 +74,26 @@ export interface DeniedDecision extends Described {
   readonly resetSeconds: number
 }
 
-/** The store could not answer in time; `onStoreError` decided, and nothing is known of the window. */
+/**
+ * The store could not answer in time; `onStoreError` decided. Where that is `local`, this process's own count did, and
+ * what is told is of that; else nothing is known of the window.
+ */
 export interface DegradedDecision extends Described {
   readonly outcome: 'degraded'
-  /** What `onStoreError` said: true for `'allow'`, false for `'deny'`. */
+  /** What `onStoreError` said: true for `'allow'`, false for `'deny'`, and for `'local'` what this process counted. */
   readonly allowed: boolean
-  readonly used: null
-  readonly remaining: null
-  readonly retryAfterSeconds: null
-  readonly resetSeconds: null
+  /** Whether this process's own count decided. */
+  readonly local: boolean
+  readonly used: number | null
+  readonly remaining: number | null
+  readonly retryAfterSeconds: number | null
+  readonly resetSeconds: number | null
   /** Why the store did not answer. */
   readonly error: StoreError
 }
+
+/** A decision that refuses for a limit: by the store, or while it is down by this process's own count. */
+export type LimitDenial = DeniedDecision | DegradedDecision
 
 /**
  * What a limiter answers. A denial is an answer, never a rejection.
@@ -143,6 +154,7 @@ export function degradedDecision(
   return {
     outcome: 'degraded',
     allowed,
+    local: false,
     policy: policy.name,
     key,
     limit: policy.limit,
@@ -155,3 +167,11 @@ export function degradedDecision(
     error,
   }
 }
+
+/** The decision of `onStoreError: 'local'`, from what this process has counted. */
+export const localDecision = (limits: readonly LimitState[], error: StoreError): DegradedDecision => ({
+  ...decisionOf(limits),
+  outcome: 'degraded',
+  local: true,
+  error,
+})

@@ -12,6 +12,8 @@ interface Denial {
   readonly readAt: number
   /** Until when it may be answered from memory, on the same clock. Counts from when the query was sent. */
   readonly until: number
+  /** When the denial ends; later than `until` where that is cut short, so that a reset by others is seen. */
+  readonly ends: number
   /** Attempts refused from memory and not yet counted by the store: only of a fixed window. */
   attempts: number
   /** All attempts refused from memory, for what the caller is told. */
@@ -52,7 +54,7 @@ export class DenyCache {
   /** Remembers what a denial means for the hits to come. */
   remember(key: string, policy: Policy, cost: number, reading: Reading, sentAt: number): void {
     if (reading.isUpperBound === true) return
-    const life = Math.min(holdsFor(reading, policy) / 1000, this.#lifeMillis)
+    const holds = holdsFor(reading, policy) / 1000
     this.#denials ??= new LRUCache({ max: this.#entries })
     this.#denials.set(key, {
       key,
@@ -60,7 +62,8 @@ export class DenyCache {
       cost,
       reading,
       readAt: performance.now(),
-      until: sentAt + life,
+      until: sentAt + Math.min(holds, this.#lifeMillis),
+      ends: sentAt + holds,
       attempts: 0,
       refused: 0,
     })
@@ -68,33 +71,40 @@ export class DenyCache {
 
   /** The reading of a hit that cannot pass, or null when the store must decide. */
   refuse(key: string, policy: Policy, cost: number, now: number): Reading | null {
-    const denial = this.#denials?.get(key)
-    if (denial === undefined || !isSameRule(denial.policy, policy)) return null
-    // A smaller cost may pass, a larger one must wait longer than is known. Only an overfull fixed window admits
-    // nothing more, whatever its cost.
-    const fixed = denial.policy.algorithm === 'fixed-window'
-    if (cost !== denial.cost && !fixed) return null
-    if (now >= denial.until) {
-      this.#denials?.delete(key)
-      return null
-    }
-    if (fixed) {
+    const denial = this.#find(key, policy, cost, now)
+    if (denial === null || now >= denial.until) return null
+    if (denial.policy.algorithm === 'fixed-window') {
       denial.attempts = Math.min(denial.attempts + cost, MOST_ATTEMPTS)
       denial.refused = Math.min(denial.refused + cost, MOST_ATTEMPTS)
       this.#uncounted.add(denial)
       this.#onRefusal()
     }
-    const { reading, readAt } = denial
-    const elapsed = (now - readAt) * 1000
-    return {
-      ...reading,
-      used: reading.used + denial.refused,
-      retryMicros: cost > policy.limit ? Number.POSITIVE_INFINITY : holdsFor(reading, policy) - elapsed,
-      resetMicros: Math.max(0, reading.resetMicros - elapsed),
-    }
+    return readingOf(denial, policy, cost, now)
   }
 
-  /** Asks the store about a key again, because some of it was given back. */
+  /**
+   * The reading of a hit that could not pass when the store was last asked, and cannot until that denial ends, unless
+   * somebody reset the key. Or null when nothing is known against it. For while the store cannot be asked; counts
+   * nothing.
+   */
+  recall(key: string, policy: Policy, cost: number, now: number): Reading | null {
+    const denial = this.#find(key, policy, cost, now)
+    return denial === null ? null : readingOf(denial, policy, cost, now)
+  }
+
+  /** The denial that says something of such a hit, and has not ended. */
+  #find(key: string, policy: Policy, cost: number, now: number): Denial | null {
+    const denial = this.#denials?.get(key)
+    if (denial === undefined || !isSameRule(denial.policy, policy)) return null
+    // A smaller cost may pass, a larger one must wait longer than is known. Only an overfull fixed window admits
+    // nothing more, whatever its cost.
+    if (cost !== denial.cost && denial.policy.algorithm !== 'fixed-window') return null
+    if (now < denial.ends) return denial
+    this.#denials?.delete(key)
+    return null
+  }
+
+  /** Asks the store about a key again, because some of it was given back, or it was admitted. */
   forget(key: string): void {
     this.#denials?.delete(key)
   }
@@ -116,6 +126,16 @@ export class DenyCache {
       denial.attempts = 0
     }
     return refusals
+  }
+}
+
+function readingOf({ reading, readAt, refused }: Denial, policy: Policy, cost: number, now: number): Reading {
+  const elapsed = (now - readAt) * 1000
+  return {
+    ...reading,
+    used: reading.used + refused,
+    retryMicros: cost > policy.limit ? Number.POSITIVE_INFINITY : holdsFor(reading, policy) - elapsed,
+    resetMicros: Math.max(0, reading.resetMicros - elapsed),
   }
 }
 

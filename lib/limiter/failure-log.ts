@@ -1,14 +1,21 @@
 import type { StoreError } from '../stores/store-error.js'
+import type { StoreErrorRule } from './behaviour-options.js'
 
 /** Where a limiter says that its store fails, and what it warns of. `console` is one. */
 export interface Logger {
   error(message: string): void
-  /** For warnings of docs/warnings.md; `error` gets them where this is missing. */
+  /** For warnings of docs/warnings.md, and that a store is back; `error` gets them where this is missing. */
   warn?(message: string): void
 }
 
 /** A failing store fails for every request: it is told once in so many milliseconds. */
 const INTERVAL_MS = 30_000
+
+const EFFECTS: Record<StoreErrorRule, string> = {
+  allow: 'are let through uncounted',
+  deny: 'are refused with 503',
+  local: 'are limited by what this process counts',
+}
 
 /** Reports store failures of one limiter, at most one line per interval, with how many there were since the last. */
 export class FailureLog {
@@ -22,7 +29,7 @@ export class FailureLog {
     this.#logger = logger
   }
 
-  report(error: StoreError, allowed: boolean): void {
+  report(error: StoreError, rule: StoreErrorRule): void {
     const now = performance.now()
     if (now - this.#lastReport < INTERVAL_MS) {
       this.#unreported += 1
@@ -31,10 +38,9 @@ export class FailureLog {
     this.#lastReport = now
     const since = this.#unreported === 0 ? '' : ` ${this.#unreported} more since the last report.`
     this.#unreported = 0
-    const effect = allowed ? 'are let through uncounted' : 'are refused with 503'
     try {
       this.#logger.error(
-        `Rate limiter "${this.#limiter}": ${error.code}: ${error.message}. Requests ${effect} until the store is back.${since}`,
+        `Rate limiter "${this.#limiter}": ${error.code}: ${error.message}. Requests ${EFFECTS[rule]} until the store is back.${since}`,
       )
     } catch {
       // A logger that throws must not fail the request.

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { withinDeadline } from '../stores/before-abort.js'
-import type { Charge, Policy, Refund, Store } from '../stores/store.js'
+import type { Charge, Policy, Reading, Refund, Store } from '../stores/store.js'
 import { Batcher } from './batcher.js'
 import { DenyCache } from './deny-cache.js'
+import { LocalLimiter } from './local-limiter.js'
 import { RefundQueue } from './refund-queue.js'
+import { rejectNextTurn } from './reject-next-turn.js'
 
 /** How long an attempt that was refused from memory may stay uncounted when no batch takes it along. */
 const FLUSH_MS = 1000
@@ -18,6 +20,7 @@ export class Lane {
   readonly batcher: Batcher
   readonly #store: Store
   readonly #refunds: RefundQueue
+  #local: LocalLimiter | null = null
   readonly #caches = new Set<DenyCache>()
   /** How long events are kept, by the name of their policies. */
   readonly #kept = new LRUCache<string, { micros: number }>({ max: ENTRIES })
@@ -67,6 +70,12 @@ export class Lane {
     }
   }
 
+  /** Decides while the store cannot. Made when it is first needed. */
+  get local(): LocalLimiter {
+    this.#local ??= new LocalLimiter()
+    return this.#local
+  }
+
   openCache(entries: number, lifeMillis: number): DenyCache {
     const cache = new DenyCache(entries, lifeMillis, () => this.#flushSoon())
     this.#caches.add(cache)
@@ -79,13 +88,27 @@ export class Lane {
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
+    await this.#checkUp()
     await this.#refunds.submit(refunds)
     for (const { key } of refunds) this.#ask(key)
   }
 
   async block(charge: Charge, micros: number, timeoutMs: number): Promise<void> {
+    await this.#checkUp()
     await withinDeadline(timeoutMs, (signal) => this.#store.block(charge, micros, signal))
     this.#ask(charge.key)
+  }
+
+  /** The state of the charges, counting nothing. */
+  async peek(charges: readonly Charge[], timeoutMs: number): Promise<Reading[]> {
+    await this.#checkUp()
+    return withinDeadline(timeoutMs, (signal) => this.#store.peek(charges, signal))
+  }
+
+  /** While the store is down nothing else asks it either: a connection that hangs would be in the way of the probe. */
+  async #checkUp(): Promise<void> {
+    const { refusal } = this.batcher.breaker
+    if (refusal !== null) await rejectNextTurn(refusal)
   }
 
   /** How many resets there have been. */
@@ -105,11 +128,13 @@ export class Lane {
   }
 
   async reset(key: string): Promise<void> {
+    await this.#checkUp()
     await this.#store.reset([key])
     this.#resetCount += 1
     this.#resets.set(key, this.#resetCount)
     this.#ask(key)
     for (const cache of this.#caches) cache.drop(key)
+    await this.#local?.reset(key)
   }
 
   #flushSoon(): void {

@@ -1,5 +1,6 @@
 import { checkOptionNames } from '../stores/option-error.js'
 import type { Policy, Store } from '../stores/store.js'
+import type { StoreHealth } from './breaker.js'
 import { Decider, type LimitedKey } from './decider.js'
 import type { Decision } from './decision.js'
 import { checkCost, checkSeconds, type LimiterOptions, resolveLimiterOptions } from './limiter-options.js'
@@ -97,6 +98,16 @@ export class Limiter {
    */
   async reset(key: Key): Promise<void> {
     await this.#decider.reset(this.#of(key))
+  }
+
+  /**
+   * How this limiter's store is, as this process sees it: what all limiters on it share.
+   *
+   * @example
+   * if (limiter.storeHealth.state !== 'closed') console.log(`limits do not hold since ${limiter.storeHealth.since}`)
+   */
+  get storeHealth(): StoreHealth {
+    return this.#decider.storeHealth
   }
 
   #of(key: Key): [LimitedKey] {
