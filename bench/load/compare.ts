@@ -3,14 +3,17 @@ import { openPlace, type Place } from '../contenders/open-place.js'
 import { type ColdKeys, coldKeysOf } from '../exactness/cold-keys.js'
 import type { Context } from '../section.js'
 import { drive, type Outcome } from './drive.js'
+import { keysInTurn, randomKeys } from './random-keys.js'
 import { takeTurns } from './take-turns.js'
 
 /** One piece of work, the same for every contender. */
 export interface Work {
   readonly label: string
   readonly callers: number
-  /** Makes what gives the next key. */
-  readonly keys: () => () => string
+  /** How many keys there are, */
+  readonly keys: number
+  /** and how they begin. Works that name them alike share them. Default `client`. */
+  readonly prefix?: string
 }
 
 /** Who takes part, under which conditions. */
@@ -20,7 +23,10 @@ export interface Comparison {
   readonly rounds: number
   /** How long a turn takes. */
   readonly millis: number
-  /** The same before the first round of each work, for compilers, caches and rows to be there. */
+  /**
+   * The same before the first round of each work, after a hit of every key, for compilers, caches and rows to be
+   * there.
+   */
   readonly warmUpMillis: number
   /** The place as a contender reaches it, when not directly. */
   readonly reach?: (place: Place, contender: Contender) => string
@@ -54,12 +60,23 @@ export async function compare(
   )
   try {
     const entries: Entry[][] = []
-    for (const { label, callers, keys } of works) {
-      const subjects = opened.map(({ contender, instance }) => ({ contender, instance, nextKey: keys() }))
+    const touched = new Set<string>()
+    for (const { label, callers, keys, prefix = 'client' } of works) {
+      const subjects = opened.map(({ contender, instance }) => ({
+        contender,
+        instance,
+        nextKey: randomKeys(keys, prefix),
+      }))
       const turn = ({ instance, nextKey }: (typeof subjects)[number], millis: number): Promise<Outcome> =>
         drive(instance.hit, { callers, nextKey, millis })
-      const warm: Outcome[] = []
-      for (const subject of subjects) warm.push(await turn(subject, comparison.warmUpMillis))
+      const warm: number[] = []
+      for (const subject of subjects) {
+        const touch = { callers, nextKey: keysInTurn(keys, prefix), hits: touched.has(prefix) ? 0 : keys }
+        const first = await drive(subject.instance.hit, touch)
+        const then = await turn(subject, comparison.warmUpMillis)
+        warm.push(first.allowed + then.allowed)
+      }
+      touched.add(prefix)
       const outcomes = await takeTurns(
         subjects,
         comparison.rounds,
@@ -69,7 +86,7 @@ export async function compare(
       const ofWork: Entry[] = []
       for (const [i, { contender }] of subjects.entries()) {
         const rounds = outcomes[i] as Outcome[]
-        const admitted = rounds.reduce((sum, { allowed }) => sum + allowed, warm[i]?.allowed ?? 0)
+        const admitted = rounds.reduce((sum, { allowed }) => sum + allowed, warm[i] ?? 0)
         ofWork.push({ contender, rounds, admitted, coldKeys: await coldKeysOf(contender, context) })
       }
       entries.push(ofWork)

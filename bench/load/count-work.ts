@@ -4,7 +4,7 @@ import { openPlace } from '../contenders/open-place.js'
 import type { TcpProxy } from '../proxy/start-proxy.js'
 import type { Servers } from '../section.js'
 import { drive } from './drive.js'
-import { randomKeys } from './random-keys.js'
+import { keysInTurn, randomKeys } from './random-keys.js'
 
 /** What a decision costs on the way and on the server, on average. */
 export type WorkPerHit = Readonly<Record<string, number>>
@@ -31,11 +31,14 @@ const COUNTERS = [
 /** Callers, and the hits they make together. */
 export interface CountedLoad {
   readonly callers: number
+  readonly keys: number
+  /** Hits before, after which connections, prepared statements and rows are there. */
+  readonly warmUp: number
   readonly hits: number
 }
 
 /**
- * Counts what admitted hits on 1,000 keys make the client and the MySQL server do.
+ * Counts what admitted hits make the client and the MySQL server do.
  *
  * @param proxy - leads to the server, for the contender alone
  * @returns the counts for each load
@@ -51,10 +54,10 @@ export async function countWork(
   const instance = await contender.open(proxy.reach(place.at), { limit: 1_000_000, windowSeconds: 60 })
   try {
     const counts: WorkPerHit[] = []
-    for (const { callers, hits } of loads) {
-      const nextKey = randomKeys(1000)
-      // Connections, prepared statements and most rows are there afterwards.
-      await drive(instance.hit, { callers, nextKey, hits })
+    for (const { callers, keys, warmUp, hits } of loads) {
+      const nextKey = randomKeys(keys)
+      await drive(instance.hit, { callers, nextKey: keysInTurn(keys), hits: keys })
+      await drive(instance.hit, { callers, nextKey, hits: warmUp - keys })
       const first = await readCounters(observer, proxy)
       const before = await readCounters(observer, proxy)
       await drive(instance.hit, { callers, nextKey, hits })

@@ -13,7 +13,6 @@ import { hoursAway } from '../exactness/window-boundary.js'
 import { compare } from '../load/compare.js'
 import { denyMany, type ManyDenied } from '../load/deny-many.js'
 import { entryBars, entryTable, RATE, rawEntries } from '../load/entry-table.js'
-import { keysInTurn } from '../load/random-keys.js'
 import { entryOf, fasterOf, rateRatio } from '../load/ratios.js'
 import { number } from '../report/number.js'
 import type { Plot, Section, Table } from '../section.js'
@@ -31,11 +30,11 @@ const CONTENDERS = [
 ]
 const QUICK = [slidingMysql, rlfMysql, rlfMysqlBlock, rlfRedis, erlRedis]
 const LIMIT = 100
-// The second and the third are above the keys that we remember: from there on memory must not grow any more.
-const STAGES = [10_000, 20_000, 60_000]
-const QUICK_STAGES = [5000, 12_000, 24_000]
+// The second and the third are above what we remember, 10,000 denials and 20,000 keys: from there on memory must not grow any more.
+const STAGES = [10_000, 30_000, 60_000]
+const QUICK_STAGES = [5000, 22_000, 32_000]
 /** Fewer, as each of its keys costs more than the one before. */
-const PEER_STAGES = [10_000, 20_000, 30_000]
+const PEER_STAGES = [5000, 10_000, 20_000]
 
 const roundsOf = (quick: boolean): number => (quick ? 2 : 5)
 
@@ -50,11 +49,11 @@ export const denied: Section = {
       contenders: quick ? QUICK : CONTENDERS,
       rule: { limit: LIMIT, windowSeconds: hoursAway() },
       rounds: roundsOf(quick),
-      millis: quick ? 150 : 450,
-      warmUpMillis: quick ? 250 : 700,
+      millis: quick ? 150 : 350,
+      warmUpMillis: quick ? 250 : 600,
     }
     const [hot = []] = await compare(context, comparison, [
-      { label: 'one key over its limit', callers: 64, keys: () => keysInTurn(1) },
+      { label: 'one key over its limit', callers: 64, keys: 1 },
     ])
     const many = await denyMany(context, slidingMysql, quick ? QUICK_STAGES : STAGES)
     const peer = quick ? [] : await denyMany(context, rlfRedisBlock, PEER_STAGES)
@@ -105,7 +104,7 @@ const TEXT = `First one key of limit ${LIMIT} that has long reached it: what can
 by us and, with \`inMemoryBlockOnConsumed\`, by rate-limiter-flexible. Then distinct keys, each of limit 1, admitted once and
 then denied: our first denial of a key is decided by the store and then remembered, for a second at the most;
 rate-limiter-flexible blocks a key in memory when it admits its last hit. What that costs must not grow with the keys, nor may
-the memory: we remember 10,000 keys at the most, the block of rate-limiter-flexible has no bound. It is on Redis here, as what
+the memory: we remember 10,000 denials and 20,000 keys at the most, the block of rate-limiter-flexible has no bound. It is on Redis here, as what
 is measured is this process.`
 
 function manyTable(many: readonly ManyDenied[]): Table {

@@ -1,7 +1,6 @@
 import { erlMemory, fixedMemory, rlfMemory, slidingMemory } from '../contenders/line-up.js'
 import { compare } from '../load/compare.js'
 import { entryTable, RATE, rawEntries } from '../load/entry-table.js'
-import { randomKeys } from '../load/random-keys.js'
 import type { Section } from '../section.js'
 
 const roundsOf = (quick: boolean): number => (quick ? 2 : 4)
@@ -21,7 +20,7 @@ export const memory: Section = {
       warmUpMillis: quick ? 100 : 300,
     }
     const [entries = []] = await compare(context, comparison, [
-      { label: '64 callers', callers: 64, keys: () => randomKeys(1000) },
+      { label: '64 callers', callers: 64, keys: 1000 },
     ])
     return {
       id: this.id,

@@ -10,7 +10,6 @@ import {
 import { type Comparison, compare, type Entry } from '../load/compare.js'
 import { countWork, type WorkPerHit } from '../load/count-work.js'
 import { entryBars, entryTable, P50, rawEntries } from '../load/entry-table.js'
-import { randomKeys } from '../load/random-keys.js'
 import { entryOf, p50Ratio } from '../load/ratios.js'
 import { startProxy } from '../proxy/start-proxy.js'
 import { number } from '../report/number.js'
@@ -18,7 +17,7 @@ import type { Context, Section, Table } from '../section.js'
 
 const CONTENDERS = [slidingMysql, fixedMysql, rlfMysql, hitlimitOnMysql, handMysql, rlfRedis, erlRedis]
 const QUICK = [slidingMysql, rlfMysql, hitlimitOnMysql, erlRedis]
-const work = { callers: 1, keys: () => randomKeys(1000) }
+const work = { callers: 1, keys: 100 }
 const COUNTED = [slidingMysql, fixedMysql, rlfMysql, hitlimitOnMysql, handMysql]
 /** Each way: a server in the same region, not on the same machine. */
 const DELAY_MS = 0.5
@@ -37,8 +36,8 @@ export const oneCaller: Section = {
       contenders: quick ? QUICK : CONTENDERS,
       rule: { limit: 1_000_000_000, windowSeconds: 60 },
       rounds: roundsOf(quick),
-      millis: quick ? 150 : 450,
-      warmUpMillis: quick ? 100 : 600,
+      millis: quick ? 150 : 350,
+      warmUpMillis: quick ? 100 : 300,
     }
     const [near = []] = await compare(context, comparison, [{ ...work, label: 'loopback' }])
     const far = await compareFarAway(context, comparison)
@@ -50,8 +49,8 @@ export const oneCaller: Section = {
       tables: [
         entryTable('On loopback', near, P50),
         entryTable(`Through a proxy that adds ${DELAY_MS} ms each way`, far, P50),
-        countTable('Per decision, one caller', counts.alone),
-        countTable('Per decision, 64 callers', counts.together),
+        countTable('Per decision, one caller, 50 keys', counts.alone),
+        countTable('Per decision, 64 callers, 500 keys', counts.together),
       ],
       plots: [
         entryBars('one-caller-near', 'One caller, on loopback', near, P50),
@@ -84,7 +83,7 @@ export const oneCaller: Section = {
   },
 }
 
-const TEXT = `One caller hits 1,000 keys, one after the other. On loopback a round trip costs next to nothing, so statements
+const TEXT = `One caller hits 100 keys, one after the other. On loopback a round trip costs next to nothing, so statements
 count; with a network between, round trips do. The proxy and the counting of messages stand in a process of their own.
 Commands and round trips are counted on the wire (a round trip: the client speaks after the server has spoken), the rest
 by the server itself (\`SHOW GLOBAL STATUS\`): statements (\`Questions\`), transactions that wrote (\`Binlog_cache_use\`),
@@ -109,8 +108,8 @@ async function countEach({ servers, quick, step }: Context) {
   const alone = new Map<string, WorkPerHit>()
   const together = new Map<string, WorkPerHit>()
   const loads = [
-    { callers: 1, hits: quick ? 50 : 300 },
-    { callers: 64, hits: quick ? 640 : 3200 },
+    { callers: 1, keys: 50, warmUp: quick ? 100 : 200, hits: quick ? 50 : 200 },
+    { callers: 64, keys: 500, warmUp: 1500, hits: quick ? 640 : 1280 },
   ]
   const proxy = await startProxy(servers.mysql.uri, 0)
   try {
