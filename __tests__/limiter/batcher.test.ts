@@ -168,11 +168,28 @@ describe('when the store is slow', () => {
     expect(keys()).toEqual([['a'], ['b']])
   })
 
-  test('no timer stays behind once all are answered', async () => {
+  test('at most one timer stays behind once all are answered, and ends with the deadline it was for', async () => {
     const { batcher } = setUp()
     await Promise.all([submit(batcher, hit('a'), 500), submit(batcher, hit('b'), 50)])
     await settle()
+    expect(jest.getTimerCount()).toBeLessThanOrEqual(1)
+    passTime(50)
     expect(jest.getTimerCount()).toBe(0)
+  })
+
+  test('no timer keeps the process alive once all are answered', async () => {
+    jest.useRealTimers()
+    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    const { batcher } = setUp()
+    const answer = submit(batcher, hit('a'), LONG)
+    expect(timers()).toBe(before + 1)
+    await answer
+    await settle()
+    expect(timers()).toBe(before)
+    const next = submit(batcher, hit('b'), LONG)
+    expect(timers()).toBe(before + 1)
+    await next
   })
 })
 

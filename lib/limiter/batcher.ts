@@ -114,7 +114,7 @@ export class Batcher {
       await this.#decide(batch, refusals)
     }
     this.#running = false
-    this.#timer.stop()
+    this.#timer.rest()
   }
 
   #take(): Pending[] {
@@ -132,7 +132,7 @@ export class Batcher {
 
   async #decide(batch: readonly Pending[], refusals: readonly Refusal[]): Promise<void> {
     this.#inFlight = batch
-    this.#giveUp = new AbortController()
+    if (this.#giveUp.signal.aborted) this.#giveUp = new AbortController()
     const { signal } = this.#giveUp
     // A batch of refusals only has nobody who waits for it, but must not hold up others for ever.
     const timer = batch.length === 0 ? setTimeout(() => this.#abort(), REFUSALS_MS) : undefined

@@ -16,7 +16,10 @@ export class DeadlineTimer {
 
   watch(deadline: number): void {
     if (this.#timer !== null) {
-      if (deadline >= this.#dueAt) return
+      if (deadline >= this.#dueAt) {
+        this.#timer.ref()
+        return
+      }
       clearTimeout(this.#timer)
     }
     this.#dueAt = deadline
@@ -24,9 +27,12 @@ export class DeadlineTimer {
     this.#timer = setTimeout(() => this.#run(), delay)
   }
 
-  stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
+  /**
+   * There is no deadline to watch at the moment. The timer stays, for the next one is rarely far, but keeps no process
+   * alive.
+   */
+  rest(): void {
+    this.#timer?.unref()
   }
 
   #run(): void {

@@ -4,18 +4,20 @@ import { StoreError } from './store-error.js'
 export const STALL_MS = 20
 
 /** The promise, or the signal's reason as soon as it aborts; the promise goes on for others who wait for it. */
-export async function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  let giveUp = (): void => {}
-  const aborted = new Promise<never>((_, reject) => {
-    giveUp = () => reject(signal.reason)
-    signal.addEventListener('abort', giveUp)
+export function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(signal.reason)
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp)
+    const settle = (action: () => void): void => {
+      signal.removeEventListener('abort', giveUp)
+      action()
+    }
+    promise.then(
+      (value) => settle(() => resolve(value)),
+      (error) => settle(() => reject(error)),
+    )
   })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', giveUp)
-  }
 }
 
 /**
