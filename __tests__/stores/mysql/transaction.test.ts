@@ -207,7 +207,7 @@ describeServers('a decision on MySQL', (server) => {
     })
   })
 
-  it('sends COMMIT in a packet of its own on Galera, whatever it ends', async () => {
+  it('sends each statement in a packet of its own on Galera, whatever the unit', async () => {
     watched = watchedPool(database.uri, { multipleStatements: true })
     // The one thing that tells a node of a cluster from a single server.
     watched.watch = (sql, send, callback) => {
@@ -223,7 +223,7 @@ describeServers('a decision on MySQL', (server) => {
     await store.sweep()
     const commits = watched.sent.filter(endsInCommit)
     expect(commits.length).toBeGreaterThanOrEqual(6)
-    expect(new Set(commits)).toEqual(new Set(['COMMIT']))
+    expect(watched.sent.filter((sql) => sql.includes(';'))).toEqual([])
   })
 
   it('sweeps in one process at a time, while hits go on', async () => {

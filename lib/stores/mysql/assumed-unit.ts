@@ -55,7 +55,7 @@ export async function decideAssumed(
     statements.push(assumedWrite(write, assumption), assumedEvent(write))
   }
   try {
-    const results = await commit(connection, session, onCommit, statements)
+    const results = await commit(connection, onCommit, statements)
     expected.writes.forEach(({ key }, i) => {
       const account = accounts.get(key) as Account
       const at = integer(results[session.begin.length + 2 * i]?.insertId)

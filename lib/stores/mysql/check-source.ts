@@ -1,4 +1,5 @@
 import { optionError } from '../option-error.js'
+import { hostAddresses } from './hosts.js'
 import type { MysqlStoreOptions } from './mysql-store.js'
 
 /** @throws TypeError unless exactly one of `uri`, `connection` and `pool` says where the database is. */
@@ -9,7 +10,7 @@ export function checkSource(options: MysqlStoreOptions): void {
     throw new TypeError(`Expected one of \`uri\`, \`connection\` and \`pool\`, got ${given.join(' and ')}`)
   }
   if (given.length === 0) throw optionError('uri', 'a mysql:// address (or give `connection` or `pool`)', uri)
-  if (uri !== undefined && !(typeof uri === 'string' && /^mysql:\/\//.test(uri) && URL.canParse(uri))) {
+  if (uri !== undefined && !(typeof uri === 'string' && hostAddresses(uri) !== null)) {
     // The address may hold a password: never repeat it.
     throw new TypeError(
       `Expected \`uri\` to be an address like mysql://user@host/database, got another (${typeof uri})`,

@@ -19,8 +19,11 @@ const CONFLICT = new Set([1205, 1213, 1020, 1180, 3101, 3572, 8002, 9007, 1568])
 /** 1665: READ COMMITTED while the binary log is statement based (hazard 44). */
 const BINLOG_STATEMENT = 1665
 
-/** 1047 Galera node not ready · 1053 shutdown · 1927 and 1317 killed · 3169 killed · 4031 idle too long. */
-const BROKEN = new Set([1047, 1053, 1927, 1317, 3169, 4031])
+/** 1047 Galera node not ready · 1053 shutdown · 3032 offline mode. */
+const NOT_IN_SERVICE = new Set([1047, 1053, 3032])
+
+/** 1927 and 1317 killed · 3169 killed · 4031 idle too long. */
+const BROKEN = new Set([1927, 1317, 3169, 4031])
 
 /** 1290 and 1836 read only · 1792 read-only transaction · 3100 Group Replication refuses writes. */
 const READ_ONLY = new Set([1290, 1792, 1836, 3100])
@@ -45,6 +48,12 @@ interface DriverError {
   readonly message?: unknown
 }
 
+/** Whether the server takes no writes at the moment, so that another host must be found where there are several. */
+export function isUnfit(error: unknown): boolean {
+  const { errno } = (error ?? {}) as DriverError
+  return typeof errno === 'number' && (NOT_IN_SERVICE.has(errno) || READ_ONLY.has(errno))
+}
+
 /** What to do about an error of the driver, decided by its number first: `code` is not always there. */
 export function remedyOf(error: unknown): Remedy {
   if (error instanceof StoreError) return 'failed'
@@ -53,7 +62,7 @@ export function remedyOf(error: unknown): Remedy {
     if (CONFLICT.has(errno)) return 'conflict'
     if (errno === BINLOG_STATEMENT) return 'isolation'
     // A read-only server may be an old primary: the connection must go, so that the next one finds the new primary.
-    if (BROKEN.has(errno) || READ_ONLY.has(errno)) return 'broken'
+    if (BROKEN.has(errno) || isUnfit(error)) return 'broken'
     return 'failed'
   }
   return fatal === true || typeof code === 'string' ? 'broken' : 'failed'
@@ -70,7 +79,7 @@ const codeOf = (error: DriverError): Cause => {
     if (CAPACITY.has(errno)) return 'ERR_STORE_CAPACITY'
     if (CONFIG.has(errno)) return 'ERR_STORE_CONFIG'
     if (SCHEMA.has(errno)) return 'ERR_STORE_SCHEMA'
-    return BROKEN.has(errno) ? 'ERR_STORE_CONNECTION' : 'ERR_STORE_FAILED'
+    return BROKEN.has(errno) || NOT_IN_SERVICE.has(errno) ? 'ERR_STORE_CONNECTION' : 'ERR_STORE_FAILED'
   }
   if (CAPACITY_MESSAGES.has(String(message))) return 'ERR_STORE_CAPACITY'
   if (CLOSED_MESSAGES.has(String(message))) return 'ERR_STORE_CLOSED'

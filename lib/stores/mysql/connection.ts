@@ -1,5 +1,7 @@
 import { StoreError } from '../store-error.js'
+import { isUnfit } from './classify-error.js'
 import { type DriverConnection, type DriverPool, type DriverQuery, queryOptions } from './driver.js'
+import { Session } from './session.js'
 
 /** Rows as arrays of column values, in the order of the statement's select list. */
 export type Rows = readonly (readonly unknown[])[]
@@ -19,31 +21,50 @@ export interface Result {
  */
 const guarded = new WeakSet<DriverConnection>()
 
+const sessions = new WeakMap<DriverConnection, Session>()
+
 /**
  * A connection for the length of one unit. Once destroyed it answers nothing more: what is in flight rejects, and
  * whatever the server still sends is dropped with the socket.
  */
 export class Connection {
   readonly #driver: DriverConnection
+  readonly #pool: DriverPool
   readonly #options: Omit<DriverQuery, 'sql'>
-  /** Whether several statements travel in one packet. */
-  readonly multipleStatements: boolean
+  #multipleStatements: boolean
   #state: 'open' | 'released' | 'destroyed' = 'open'
   #rejectPending: ((error: unknown) => void) | null = null
 
-  constructor(driver: DriverConnection) {
+  constructor(driver: DriverConnection, pool: DriverPool) {
     this.#driver = driver
+    this.#pool = pool
     if (!guarded.has(driver)) {
       guarded.add(driver)
       driver.on('error', () => {})
     }
-    this.multipleStatements = driver.config?.multipleStatements === true
+    this.#multipleStatements = driver.config?.multipleStatements === true
     this.#options = queryOptions(driver)
+  }
+
+  /** Whether several statements travel in one packet. */
+  get multipleStatements(): boolean {
+    return this.#multipleStatements
+  }
+
+  /** What is known of the server's end, asked once for as long as the driver's connection lives. */
+  async session(ownSessions: boolean): Promise<Session> {
+    let session = sessions.get(this.#driver)
+    if (session === undefined) {
+      session = await Session.of(this, ownSessions)
+      sessions.set(this.#driver, session)
+    }
+    if (session.statementsTravelAlone) this.#multipleStatements = false
+    return session
   }
 
   /** Sends the statements in one packet where the connection allows it, else one by one, and gives the result of each. */
   async run(statements: readonly string[]): Promise<Result[]> {
-    if (this.multipleStatements && statements.length > 1) {
+    if (this.#multipleStatements && statements.length > 1) {
       const results = await this.#query(statements.join(';\n'))
       return (results as unknown[]).map(resultOf)
     }
@@ -71,6 +92,7 @@ export class Connection {
   release(): void {
     if (this.#state !== 'open') return
     this.#state = 'released'
+    this.#pool.report?.(this.#driver, 'served')
     this.#driver.release()
   }
 
@@ -78,6 +100,9 @@ export class Connection {
   destroy(reason: unknown): void {
     if (this.#state !== 'open') return
     this.#state = 'destroyed'
+    if (reason instanceof StoreError && reason.code === 'ERR_STORE_TIMEOUT')
+      this.#pool.report?.(this.#driver, 'late')
+    else if (isUnfit(reason)) this.#pool.report?.(this.#driver, 'unfit')
     this.#driver.destroy()
     this.#rejectPending?.(reason)
   }
@@ -111,7 +136,7 @@ export function takeConnection(pool: DriverPool, signal: AbortSignal): Promise<C
     pool.getConnection((error, driver) => {
       if (!waiting) driver?.release()
       else if (error) settle(() => reject(error))
-      else settle(() => resolve(new Connection(driver)))
+      else settle(() => resolve(new Connection(driver, pool)))
     })
   })
 }

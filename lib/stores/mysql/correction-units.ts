@@ -35,7 +35,7 @@ export async function refundUnit(
     left.set(event, hits - cost)
     return takeFromEvents(rkey, at, cost, hits === cost)
   })
-  await commit(connection, session, onCommit, statements)
+  await commit(connection, onCommit, statements)
 }
 
 /** Blocks a key, which may be new, by the database's clock. */
@@ -48,5 +48,5 @@ export async function blockUnit(
 ): Promise<void> {
   const rkey = keyLiteral(key)
   await connection.run([...session.begin, createKeys([rkey])])
-  await commit(connection, session, onCommit, [blockKey(rkey, micros)])
+  await commit(connection, onCommit, [blockKey(rkey, micros)])
 }

@@ -35,7 +35,7 @@ export async function decideUnit(
   // Nothing to write: no commit, and so no disk flush.
   const results =
     writes.length > 0
-      ? await commit(connection, session, onCommit, statements)
+      ? await commit(connection, onCommit, statements)
       : await connection.run([...statements, ROLLBACK])
   resolveLookups(lookups, results)
   for (const write of writes)

@@ -1,3 +1,5 @@
+import { Hosts, hostAddresses } from './hosts.js'
+
 /**
  * The parts of mysql2 that we call, so that the package's types need no driver. Both `mysql2` and `mysql2/promise`
  * hand out the same core connections behind them.
@@ -7,7 +9,13 @@ export interface DriverConnection {
   release(): void
   destroy(): void
   on(event: 'error', listener: (error: unknown) => void): unknown
-  readonly config?: { readonly multipleStatements?: boolean; readonly typeCast?: unknown }
+  readonly config?: DriverConfig
+}
+
+/** What a connection was made with. */
+export interface DriverConfig {
+  readonly multipleStatements?: boolean
+  readonly typeCast?: unknown
 }
 
 /** A callback pool of mysql2. */
@@ -15,6 +23,10 @@ export interface DriverPool {
   getConnection(callback: (error: unknown, connection: DriverConnection) => void): void
   end(callback: (error?: unknown) => void): void
   on(event: 'connection', listener: (connection: DriverConnection) => void): unknown
+  /** How many hosts it may connect to, when there are several. */
+  readonly hosts?: number
+  /** Is told what became of a unit, when there are several hosts: done, too late, or on a server without writes. */
+  report?(connection: DriverConnection, outcome: 'served' | 'late' | 'unfit'): void
 }
 
 /** What we ask of every query, whatever the pool's own options say (hazard 83: `rowsAsArray`, `nestTables`, `typeCast`, …). */
@@ -68,14 +80,17 @@ export async function openPool(
   sessionSettings: readonly string[],
 ): Promise<DriverPool> {
   const mysql2 = await import('mysql2')
+  const addresses = (typeof source === 'string' && hostAddresses(source)) || []
+  const hosts = addresses.length > 1 ? new Hosts(addresses) : null
   const options = {
     connectionLimit: 2,
     maxIdle: 1,
     idleTimeout: 30_000,
     connectTimeout: 2_000,
-    ...(typeof source === 'string' ? { uri: source } : source),
+    ...(typeof source === 'string' ? { uri: addresses[0] ?? source } : source),
     multipleStatements,
     typeCast: true,
+    ...(hosts !== null && { stream: hosts.connect }),
   }
   const pool = mysql2.createPool(options) as unknown as DriverPool
   pool.on('connection', (connection) => {
@@ -86,5 +101,5 @@ export async function openPool(
       })
     }
   })
-  return pool
+  return hosts === null ? pool : hosts.over(pool)
 }

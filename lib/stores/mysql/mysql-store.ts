@@ -19,7 +19,10 @@ import { type Unit, UnitRunner } from './unit-runner.js'
 
 /** Where the store finds its database: give exactly one of `uri`, `connection` and `pool`. */
 export interface MysqlStoreOptions {
-  /** `mysql://user:password@host:3306/database`. The store opens two connections of its own. */
+  /**
+   * `mysql://user:password@host:3306/database`, or with several hosts `mysql://user:password@one:3306,two:3306/database`.
+   * The store opens two connections of its own, to the first host that is up and takes writes (see docs/clusters.md).
+   */
   readonly uri?: string | undefined
   /** Connection options of mysql2 (`host`, `user`, `ssl`, …). The store opens two connections of its own. */
   readonly connection?: object | undefined
@@ -173,7 +176,7 @@ export class MysqlStore implements Store {
     await this.#whenReady(this.#closing.signal)
     const claimed = await this.#maintain(async (connection, session, onCommit) => {
       const statements = [...session.begin, ENSURE_SWEEP_ROW, claimSweep(SWEEP_LEASE_MICROS)]
-      const results = await commit(connection, session, onCommit, statements)
+      const results = await commit(connection, onCommit, statements)
       return results.at(-1)?.affectedRows === 1
     })
     if (!claimed) return { keys: 0, events: 0, ran: false }
@@ -188,7 +191,7 @@ export class MysqlStore implements Store {
       more = chunk.more
     }
     await this.#maintain(async (connection, session, onCommit) => {
-      await commit(connection, session, onCommit, [...session.begin, extendSweep(0)])
+      await commit(connection, onCommit, [...session.begin, extendSweep(0)])
     })
     return { keys, events, ran: true }
   }

@@ -16,7 +16,7 @@ const FIRST_BYTE = Buffer.of(0)
  */
 export async function probeUnit(connection: Connection, session: Session, onCommit: OnCommit): Promise<void> {
   const key = [bytesLiteral(Buffer.concat([FIRST_BYTE, randomBytes(16)]))]
-  await commit(connection, session, onCommit, [
+  await commit(connection, onCommit, [
     ...session.begin,
     createKeys(key),
     `INSERT INTO rate_events (rkey, ts, hits, total) VALUES (${key}, 1, 1, 1)`,

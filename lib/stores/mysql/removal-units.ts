@@ -65,7 +65,7 @@ export async function sweepUnit(
       }
     }
   }
-  await commit(connection, session, onCommit, [extendSweep(leaseMicros)])
+  await commit(connection, onCommit, [extendSweep(leaseMicros)])
   return { keys, events, more: true }
 }
 
@@ -85,14 +85,14 @@ export async function resetUnit(
 ): Promise<ResetProgress> {
   const row = (await connection.run([...session.begin, lockKey(rkey)])).at(-1)?.rows[0]
   if (row === undefined) {
-    await commit(connection, session, onCommit, [])
+    await commit(connection, onCommit, [])
     return { at: at ?? 0, finished: true }
   }
   const last = integer(row[0])
   const until = at ?? last
   const { finished } = await removeEvents(connection, rkey, until)
   const ending = finished && last === until ? deleteKeys([rkey]) : forgetMemo(rkey)
-  await commit(connection, session, onCommit, [ending])
+  await commit(connection, onCommit, [ending])
   return { at: until, finished }
 }
 

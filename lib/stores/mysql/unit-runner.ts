@@ -4,7 +4,7 @@ import { remedyOf, storeErrorOf } from './classify-error.js'
 import type { OnCommit } from './commit.js'
 import { type Connection, takeConnection } from './connection.js'
 import type { DriverPool } from './driver.js'
-import { Session } from './session.js'
+import type { Session } from './session.js'
 import { ROLLBACK } from './statements.js'
 
 /** A unit of work on one connection. It calls `onCommit` before it sends a COMMIT. */
@@ -18,6 +18,7 @@ export type Unit<T> = (connection: Connection, session: Session, onCommit: OnCom
 export class UnitRunner {
   readonly #pool: () => Promise<DriverPool>
   readonly #ownSessions: boolean
+  /** Of the unit that ran last. */
   #session: Session | null = null
   readonly #running = new Set<Promise<unknown>>()
 
@@ -46,7 +47,7 @@ export class UnitRunner {
   }
 
   async #repeat<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
-    let reconnected = false
+    let reconnects = 0
     let conflict: StoreError | null = null
     for (let attempt = 1; ; attempt += 1) {
       let committing = false
@@ -65,10 +66,10 @@ export class UnitRunner {
         } else if (remedy === 'isolation') {
           if (this.#session === null) throw storeErrorOf(error)
           this.#session.useRepeatableRead()
-        } else if (remedy === 'broken' && !committing && !reconnected) {
+        } else if (remedy === 'broken' && !committing && reconnects < ((await this.#pool()).hosts ?? 1)) {
           // An idle connection that the server had closed shows only when it is used (hazard 77). COMMIT was not
-          // sent, so nothing was written. Once, and with a new connection.
-          reconnected = true
+          // sent, so nothing was written. With a new connection, once for each host there is.
+          reconnects += 1
         } else {
           throw storeErrorOf(error)
         }
@@ -81,8 +82,9 @@ export class UnitRunner {
     const giveUp = (): void => connection.destroy(signal.reason)
     signal.addEventListener('abort', giveUp)
     try {
-      this.#session ??= await Session.of(connection, this.#ownSessions)
-      const result = await unit(connection, this.#session, onCommit)
+      const session = await connection.session(this.#ownSessions)
+      this.#session = session
+      const result = await unit(connection, session, onCommit)
       connection.release()
       return result
     } catch (error) {
