@@ -3,6 +3,8 @@ module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/__tests__'],
   testMatch: ['**/*.test.ts'],
+  // These take minutes: npm run test:cluster, npm run test:faults.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/__tests__/clusters/', '<rootDir>/__tests__/faults/'],
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } } }] },
   moduleNameMapper: {
     '^express-sql-rate-limit$': '<rootDir>/lib/index.ts',

@@ -31,6 +31,8 @@ export interface Outcome {
   readonly slowestMs: number
   /** Every denial that the store, not the memory, decided. */
   readonly denials: Denial[]
+  /** When admitted hits were answered, in milliseconds since the epoch. */
+  readonly admittedAt: number[]
 }
 
 export type Message = { readonly ready: true } | { readonly outcome: Outcome }
@@ -54,6 +56,7 @@ async function main(): Promise<void> {
   }: Run): Promise<Outcome> {
     denials.length = 0
     const admitted: Record<string, number> = {}
+    const admittedAt: number[] = []
     const degraded: string[] = []
     let denied = 0
     let slowestMs = 0
@@ -66,8 +69,10 @@ async function main(): Promise<void> {
         const sent = performance.now()
         const decision = await limiter.hit(key)
         slowestMs = Math.max(slowestMs, performance.now() - sent)
-        if (decision.outcome === 'allowed') admitted[key] = (admitted[key] ?? 0) + 1
-        else if (decision.outcome === 'denied') {
+        if (decision.outcome === 'allowed') {
+          admitted[key] = (admitted[key] ?? 0) + 1
+          admittedAt.push(Date.now())
+        } else if (decision.outcome === 'denied') {
           denied += 1
           // One from memory takes no turn of the event loop: let I/O in, as a server would.
           await new Promise(setImmediate)
@@ -75,7 +80,7 @@ async function main(): Promise<void> {
       }
     }
     await Promise.all(Array.from({ length: callers }, caller))
-    return { admitted, denied, degraded, slowestMs, denials: [...denials] }
+    return { admitted, denied, degraded, slowestMs, denials: [...denials], admittedAt }
   }
 
   process.on('message', async (message: Run | 'end') => {

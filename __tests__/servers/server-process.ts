@@ -16,6 +16,8 @@ export interface ServerPlace {
   readonly guard: Guard
   /** Milliseconds within which it must answer a query. */
   readonly startTimeout: number
+  /** Variables beside those of ours. */
+  readonly environment: Readonly<Record<string, string>>
 }
 
 /** The process of a server, which may end and be started again in the same place. */
@@ -54,12 +56,17 @@ export class ServerProcess {
 
   /** Starts the process and returns the version that it answers. Rejects with the end of its log. */
   async start(flags: readonly string[]): Promise<string> {
-    const { folder, guard, startTimeout } = this.#place
+    const { folder, guard, startTimeout, environment } = this.#place
     const [command = '', ...args] = [...this.#program.command, ...this.#flags(), ...flags]
     const log = await open(join(folder, 'error.log'), 'a')
     // `detached` gives it a process group, for the guard to kill, and keeps a Ctrl-C in the terminal away
     // from it.
-    const child = spawn(command, args, { cwd: folder, detached: true, stdio: ['ignore', log.fd, log.fd] })
+    const child = spawn(command, args, {
+      cwd: folder,
+      detached: true,
+      env: { ...process.env, ...environment },
+      stdio: ['ignore', log.fd, log.fd],
+    })
     let end: string | undefined
     this.#child = child
     this.#exited = new Promise((resolve) => {

@@ -53,4 +53,6 @@ export interface StartOptions {
   readonly port?: number
   /** Milliseconds within which it must answer a query. Default 120000: a CI machine may be very slow. */
   readonly startTimeout?: number
+  /** Variables for the server's process beside those of ours. A container gets none. */
+  readonly environment?: Readonly<Record<string, string>>
 }

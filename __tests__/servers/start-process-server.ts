@@ -18,7 +18,7 @@ import type { ServerProgram } from './server-program.js'
  */
 export async function startProcessServer(
   program: ServerProgram,
-  { flags = [], port: wantedPort, startTimeout = 120_000 }: StartOptions = {},
+  { flags = [], port: wantedPort, startTimeout = 120_000, environment = {} }: StartOptions = {},
 ): Promise<PrivateServer> {
   const template = await dataTemplate(program)
   const port = wantedPort ?? (await freePort())
@@ -26,7 +26,7 @@ export async function startProcessServer(
   // temporary folder.
   const folder = await mkdtemp(join(tmpdir(), `${program.kind}-`))
   const guard = createGuard(['rm', '-rf', '--', folder])
-  const process = new ServerProcess(program, { folder, port, guard, startTimeout })
+  const process = new ServerProcess(program, { folder, port, guard, startTimeout, environment })
   const stop = async (): Promise<void> => {
     await process.kill() // nobody will read the data, so an orderly end would only take time
     await guard.release()
