@@ -37,6 +37,8 @@ export class KnownKey {
     const same =
       head.total === total && head.last === last && head.blocked === blocked && head.logVersion === logVersion
     this.#steady = same ? this.#steady + 1 : 0
+    // A replica that took over without the newest writes: what is remembered of them never was.
+    if (head.last < last) this.#logs.length = 0
     this.#head = head
   }
 
