@@ -62,8 +62,9 @@ export function createApp(store: Store): Express {
   app.disable('x-powered-by')
 
   // Before the global limiter: it counts nothing, so that asking for an address does not change the answer, and a
-  // dashboard that polls uses nobody's quota. In production it stands behind your authentication.
-  app.get('/status', rateLimitStatus({ limiters }))
+  // dashboard that polls uses nobody's quota. It shows any key to anybody who asks, as this is an example: in production
+  // give `authorize` a function that knows your operators.
+  app.get('/status', rateLimitStatus({ limiters, authorize: 'none' }))
 
   // Before any body is read: a request that is refused costs nothing more.
   app.use(globalLimit, remember)

@@ -1,4 +1,5 @@
 export { type AddressKeyOptions, addressKey, clientAddress } from './http/address-key.js'
+export type { Authorize } from './http/authorize.js'
 export { type Cooldown, type CooldownOptions, type CooldownState, cooldown } from './http/cooldown.js'
 export type { StandardHeaders } from './http/headers.js'
 export type {

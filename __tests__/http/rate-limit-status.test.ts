@@ -11,6 +11,7 @@ import { failures, gate, SECRETS, WatchedStore } from '../limiter/watched-store.
 import { appWith, expressVersions, serve } from './serve.js'
 
 const quiet = { error() {} }
+const refuse = failures[0]?.[1] as () => unknown
 
 describe.each(expressVersions)('on Express %s', (_, express) => {
   function setUp() {
@@ -26,7 +27,7 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     })
     const app = appWith(express)
     const status = express()
-    status.use('/status', rateLimitStatus({ limiters: [ping, login] }))
+    status.use('/status', rateLimitStatus({ limiters: [ping, login], authorize: 'none' }))
     status.use(app)
     return { store, ping, login, app, status }
   }
@@ -119,7 +120,7 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
   test('is a handler for a route of its own, too', async () => {
     const { ping } = setUp()
     const app = express()
-    app.get('/limits', rateLimitStatus({ limiters: [ping] }))
+    app.get('/limits', rateLimitStatus({ limiters: [ping], authorize: 'none' }))
     const { body } = await request(app).get('/limits?key=anna').expect(200)
     expect(body.limiters).toHaveLength(1)
   })
@@ -133,7 +134,7 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
         const limiter = new Limiter({
           ...{ store, limit: 1, windowSeconds: 1, timeoutMs: 20, onStoreError, logger: quiet },
         })
-        const app = appWith(express, rateLimitStatus({ limiters: [limiter] }))
+        const app = appWith(express, rateLimitStatus({ limiters: [limiter], authorize: 'none' }))
         const response = await request(await serve(app))
           .get('/?key=anna')
           .expect(503)
@@ -149,11 +150,12 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
   test('tells how the stores are, each once, if that is wanted', async () => {
     const { store, ping, login } = setUp()
     const other = new Limiter({ store: new WatchedStore(), limit: 1, windowSeconds: 1 })
-    const app = appWith(express, rateLimitStatus({ limiters: [ping, login, other], storeHealth: true }))
+    const limiters = [ping, login, other]
+    const app = appWith(express, rateLimitStatus({ limiters, authorize: 'none', storeHealth: true }))
     const well = { state: 'closed', since: expect.any(String), lastError: null, pending: 0 }
     const { body } = await request(app).get('/?key=anna').expect(200)
     expect(body.stores).toEqual([well, well])
-    store.before = failures[0]?.[1] as () => unknown
+    store.before = refuse
     await ping.hit('anna')
     const failing = await request(app).get('/?key=anna').expect(503)
     expect(failing.body.stores).toEqual([{ ...well, lastError: 'ERR_STORE_CONNECTION' }, well])
@@ -165,7 +167,7 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     const { store, ping } = setUp()
     const { opened, open } = gate()
     store.before = () => opened
-    const status = rateLimitStatus({ limiters: [ping] })
+    const status = rateLimitStatus({ limiters: [ping], authorize: 'none' })
     const next = jest.fn()
     let settled: Promise<void> | undefined
     const app = appWith(express, (req, res) => {
@@ -178,8 +180,69 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     expect(next).not.toHaveBeenCalled()
   })
 
+  describe('authorize', () => {
+    const token = 'letmein'
+    const mount = (authorize: (req: { get(name: string): string | undefined }) => unknown) => {
+      const { store, ping } = setUp()
+      const peek = jest.spyOn(store, 'peek')
+      const options = { limiters: [ping], authorize } as unknown as RateLimitStatusOptions
+      return { peek, app: appWith(express, rateLimitStatus(options)) }
+    }
+    const isOperator = (req: { get(name: string): string | undefined }) => req.get('X-Token') === token
+
+    test.each([
+      ['a function', isOperator],
+      ['an async function', async (req: Parameters<typeof isOperator>[0]) => isOperator(req)],
+    ])('%s is asked about each request', async (_, authorize) => {
+      const { app, peek } = mount(authorize)
+      const refused = await request(app).get('/?key=anna').expect(403)
+      expect(refused.headers['content-type']).toBe('application/problem+json')
+      expect(refused.headers['cache-control']).toBe('no-store')
+      expect(refused.body).toEqual({
+        ...{ type: 'about:blank', title: 'Forbidden', status: 403, detail: 'This is for operators.' },
+      })
+      expect(peek).not.toHaveBeenCalled()
+      await request(app).get('/?key=anna').set('X-Token', token).expect(200)
+    })
+
+    test('is asked before anything else, so that a stranger does not learn what is wrong with the request', async () => {
+      const { app } = mount(isOperator)
+      await request(app).get('/').expect(403)
+      await request(app).get('/').set('X-Token', token).expect(400)
+    })
+
+    test.each<[string, () => unknown]>([
+      ['throws', refuse],
+      ['rejects', async () => refuse()],
+      ['returns nothing', () => {}],
+      ['returns a text', () => 'yes'],
+      ['returns null for no such user', async () => null],
+      ['returns a record', async () => ({ id: 1 })],
+    ])('what %s lets nobody in, and is not shown', async (_, authorize) => {
+      const { app } = mount(authorize)
+      const refused = await request(app).get('/?key=anna').expect(403)
+      expect(JSON.stringify([refused.headers, refused.text])).not.toMatch(SECRETS)
+      expect(app.errors).toEqual([])
+    })
+
+    test('hazard 117: leaves a response alone that was sent while it was asked', async () => {
+      const { ping } = setUp()
+      const { opened, open } = gate()
+      const authorize = () => opened.then(() => false)
+      const status = rateLimitStatus({ limiters: [ping], authorize })
+      let settled: Promise<void> | undefined
+      const app = appWith(express, (req, res) => {
+        settled = status(req, res, jest.fn())
+        res.status(503).send('timeout')
+      })
+      await request(app).get('/?key=anna').expect(503, 'timeout')
+      open()
+      await expect(settled).resolves.toBeUndefined()
+    })
+  })
+
   test('an empty list of limiters is an empty list', async () => {
-    const app = appWith(express, rateLimitStatus({ limiters: [] }))
+    const app = appWith(express, rateLimitStatus({ limiters: [], authorize: 'none' }))
     await request(app).get('/?key=anna').expect(200, { limiters: [] })
   })
 })
@@ -188,7 +251,8 @@ describe('a wrong option throws at construction', () => {
   test.each([undefined, null, 'ping', 5, {}, [undefined], [null], [{}], ['ping'], [() => {}]])(
     '`limiters`: %p',
     (limiters) => {
-      const construct = () => rateLimitStatus({ limiters } as unknown as RateLimitStatusOptions)
+      const construct = () =>
+        rateLimitStatus({ limiters, authorize: 'none' } as unknown as RateLimitStatusOptions)
       const type = limiters === null ? 'null' : typeof limiters
       expect(construct).toThrow(TypeError)
       expect(construct).toThrow(
@@ -197,8 +261,17 @@ describe('a wrong option throws at construction', () => {
     },
   )
 
+  test.each([undefined, null, true, false, 'all', '', {}])('`authorize`: %p', (authorize) => {
+    const construct = () => rateLimitStatus({ limiters: [], authorize } as unknown as RateLimitStatusOptions)
+    expect(construct).toThrow(TypeError)
+    expect(construct).toThrow(
+      /^Expected `authorize` to be a function of the request, or 'none' where only operators can reach the route, got /,
+    )
+  })
+
   test('an unknown option', () => {
-    const construct = () => rateLimitStatus({ limiters: [], limiter: 1 } as RateLimitStatusOptions)
+    const construct = () =>
+      rateLimitStatus({ limiters: [], authorize: 'none', limiter: 1 } as RateLimitStatusOptions)
     expect(construct).toThrow(TypeError)
     expect(construct).toThrow(/^Unknown option `limiter` of .*\blimiters\b/)
   })

@@ -3,7 +3,8 @@ import type { StoreHealth } from '../limiter/breaker.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Key } from '../limiter/storage-key.js'
 import { checkBoolean, checkOptionNames, optionError } from '../stores/option-error.js'
-import { sendBadRequest, sendUnavailable } from './problem.js'
+import { type Authorize, checkAuthorize, isAuthorized } from './authorize.js'
+import { sendBadRequest, sendForbidden, sendUnavailable } from './problem.js'
 
 /** What the status asks of a limiter: a `rateLimit` middleware has it, and a `Limiter`. */
 export type StatusLimiter = Pick<Limiter, 'peek'> & Partial<Pick<Limiter, 'store' | 'storeHealth'>>
@@ -11,6 +12,8 @@ export type StatusLimiter = Pick<Limiter, 'peek'> & Partial<Pick<Limiter, 'store
 export interface RateLimitStatusOptions {
   /** The limiters to show, in this order. */
   readonly limiters: readonly StatusLimiter[]
+  /** Who may look: `(req) => boolean`, may be async, or `'none'`. Required. Anything but `true` answers 403. */
+  readonly authorize: Authorize
   /**
    * Whether to tell how each store of theirs is: `stores`, an array of `StoreHealth` in the order of the limiters, in
    * the answer and in the 503 while one is down. For operators: it has error codes. Default false.
@@ -35,20 +38,23 @@ export interface LimiterStatus {
  * `{"limiters":[{"key","policy","count","limit","remaining","resetSeconds"}]}`. A key of several parts is asked for
  * with `key` repeated. A missing key is a 400 problem, a store that is down a 503.
  *
- * It shows the state of any key to whoever may call it: put it behind your authentication.
+ * It shows the state of any key to whoever may call it. So there is no default for `authorize`: a function decides for each
+ * request, and `'none'` says that something in front of it has.
  *
  * @example
- * app.use('/status', requireAdmin, rateLimitStatus({ limiters: [globalLimit, loginLimit] }))
+ * const authorize = (req) => req.user?.isAdmin === true
+ * app.use('/status', rateLimitStatus({ limiters: [globalLimit, loginLimit], authorize }))
  *
- * @throws TypeError when `limiters` is no array of limiters.
+ * @throws TypeError when `limiters` is no array of limiters, or `authorize` neither a function nor `'none'`.
  */
 export function rateLimitStatus(options: RateLimitStatusOptions) {
-  checkOptionNames('rateLimitStatus', options, ['limiters', 'storeHealth'])
-  const { limiters, storeHealth = false } = options
+  checkOptionNames('rateLimitStatus', options, ['limiters', 'authorize', 'storeHealth'])
+  const { limiters, authorize, storeHealth = false } = options
   checkBoolean('storeHealth', storeHealth)
   if (!Array.isArray(limiters) || !limiters.every((limiter) => typeof limiter?.peek === 'function')) {
     throw optionError('limiters', 'an array of limiters', limiters)
   }
+  checkAuthorize(authorize)
 
   return async function rateLimitStatus(req: Request, res: Response, next: NextFunction): Promise<void> {
     try {
@@ -58,13 +64,19 @@ export function rateLimitStatus(options: RateLimitStatusOptions) {
         next()
         return
       }
+      const mayLook = await isAuthorized(authorize, req)
+      // Another middleware may have answered meanwhile, such as a timeout (hazard 117).
+      if (res.headersSent || res.writableEnded) return
+      if (!mayLook) {
+        sendForbidden(req, res, 'This is for operators.')
+        return
+      }
       const key = keyOf(req.query.key)
       if (key === null) {
         sendBadRequest(req, res, 'Give the key to look up, as in ?key=login:203.0.113.9')
         return
       }
       const decisions = await Promise.all(limiters.map((limiter) => limiter.peek(key)))
-      // Another middleware may have answered meanwhile, such as a timeout (hazard 117).
       if (res.headersSent || res.writableEnded) return
       const health = storeHealth ? { stores: healthOf(limiters) } : {}
       const entries: LimiterStatus[] = []
