@@ -44,10 +44,9 @@ describeServers('the benchmark', (server) => {
   })
 
   test('counts round trips, and denies many keys', async () => {
+    const load = { callers: 1, keys: 3, prefix: 'few', warmUp: 5, hits: 5 }
     const proxy = await startProxy(server.uri, 0.5)
-    const [work] = await countWork(us, servers, proxy, [{ callers: 1, keys: 3, warmUp: 5, hits: 5 }]).finally(
-      proxy.stop,
-    )
+    const [work] = await countWork(us, servers, proxy, [load]).finally(proxy.stop)
     expect(work?.roundTrips).toBeGreaterThan(0)
     expect(work?.Questions).toBeGreaterThanOrEqual(work?.commands as number)
     const [stage] = await denyMany(context, us, [300])

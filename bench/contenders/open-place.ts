@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createConnection } from 'mysql2/promise'
 import { createClient } from 'redis'
+import { createGuard } from '../../__tests__/servers/create-guard.js'
 import type { Servers } from '../section.js'
 import type { StoreKind } from './contender.js'
 
@@ -27,7 +28,8 @@ export async function openPlace(store: StoreKind, servers: Servers): Promise<Pla
       return openRedisDatabase(`${servers.redis.uri}/${count % REDIS_DATABASES}`)
     case 'sqlite': {
       const folder = await mkdtemp(join(tmpdir(), 'bench-'))
-      return { at: join(folder, 'limits.sqlite'), remove: () => rm(folder, { recursive: true }) }
+      const guard = createGuard(['rm', '-rf', '--', folder]) // also when the run is broken off
+      return { at: join(folder, 'limits.sqlite'), remove: () => guard.release() }
     }
     case 'memory':
       return { at: '', remove: async () => {} }

@@ -32,8 +32,10 @@ const COUNTERS = [
 export interface CountedLoad {
   readonly callers: number
   readonly keys: number
-  /** Hits before, after which connections, prepared statements and rows are there. */
+  /** Hits before, after which connections, prepared statements and rows are there; 0 for keys nobody has used. */
   readonly warmUp: number
+  /** How the keys begin. */
+  readonly prefix: string
   readonly hits: number
 }
 
@@ -54,10 +56,12 @@ export async function countWork(
   const instance = await contender.open(proxy.reach(place.at), { limit: 1_000_000, windowSeconds: 60 })
   try {
     const counts: WorkPerHit[] = []
-    for (const { callers, keys, warmUp, hits } of loads) {
-      const nextKey = randomKeys(keys)
-      await drive(instance.hit, { callers, nextKey: keysInTurn(keys), hits: keys })
-      await drive(instance.hit, { callers, nextKey, hits: warmUp - keys })
+    for (const { callers, keys, prefix, warmUp, hits } of loads) {
+      const nextKey = warmUp === 0 ? keysInTurn(keys, prefix) : randomKeys(keys, prefix)
+      if (warmUp > 0) {
+        await drive(instance.hit, { callers, nextKey: keysInTurn(keys, prefix), hits: keys })
+        await drive(instance.hit, { callers, nextKey, hits: warmUp })
+      }
       const first = await readCounters(observer, proxy)
       const before = await readCounters(observer, proxy)
       await drive(instance.hit, { callers, nextKey, hits })
