@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { MysqlStore, StoreError } from '../../../lib/index.js'
 import { describeServers } from '../../servers/describe-servers.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
-import { admitted, policy } from '../policies.js'
+import { admitted, charge, policy } from '../policies.js'
 
 const FILE = 'sql/mysql/001-rate-limit.sql'
 const TABLES = ['rate_events', 'rate_keys', 'rate_limit_schema']
@@ -135,6 +135,15 @@ describeServers('installing', (server) => {
     expect(await admitted(store, 2, 'a', policy({ limit: 1 }))).toEqual([true, false])
     await store.reset(['p:a'])
     await store.sweep()
+    // A store that never looks for a right to CREATE works as well, with everything it does.
+    const careful = open({ uri: uri.href, install: false })
+    expect(await admitted(careful, 2, 'b', policy({ limit: 1 }))).toEqual([true, false])
+    const never = new AbortController().signal
+    await careful.probe(never)
+    await careful.block(charge('b', policy()), 1e6, never)
+    await careful.refund([{ ...charge('b', policy()), cost: 1, at: 0 }], never)
+    await careful.reset(['p:b'])
+    await careful.sweep()
 
     await database.query('DROP TABLE rate_events')
     const error = await failure(open({ uri: uri.href }).install())
