@@ -1,3 +1,4 @@
+import { loadavg } from 'node:os'
 import { describeMachine } from './machine.js'
 import { helpText, parseOptions } from './options.js'
 import { showProgress } from './progress.js'
@@ -14,6 +15,7 @@ async function main(): Promise<void> {
   const subject = import.meta.resolve('express-sql-rate-limit')
   if (!subject.endsWith('/dist/esm/index.js')) throw new Error(`Expected the built package, got ${subject}`)
 
+  const [loadBefore = 0] = loadavg()
   const order = allSections.map(({ id }) => id)
   const progress = showProgress(sections.reduce((sum, section) => sum + section.steps(quick), 0))
   const servers = await startServers()
@@ -25,7 +27,8 @@ async function main(): Promise<void> {
     let results = await readResults(quick, await describeMachine(servers))
     for (const section of sections) {
       progress.section(section.title)
-      results = withFindings(results, await section.run({ quick, servers, step: progress.step }))
+      const findings = await section.run({ quick, servers, step: progress.step })
+      results = withFindings(results, loadBefore, findings)
       await writeReport(results, order) // after each, so that an error in a later one loses nothing
     }
     progress.end()

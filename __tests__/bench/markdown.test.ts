@@ -37,6 +37,7 @@ test('a table aligns figures to the right and escapes what would end a cell', ()
 test('the report has the sections in order, with their plots, and all targets together', () => {
   const section = (id: string) => ({
     measuredAt: '2026-01-02T03:04:05.678Z',
+    loadBefore: 0.25,
     findings: {
       id,
       title: `Title of ${id}`,
@@ -71,5 +72,6 @@ test('the report has the sections in order, with their plots, and all targets to
   expect(report).toContain('- MySQL 9.7: sync_binlog=1')
   expect(report).toContain('**A quick run**')
   expect(report).toContain('| target of second | ≥ 2 | 1 | **missed** |')
+  expect(report).toContain('Measured 2026-01-02; load average of the machine before that run: 0.25.')
   expect(report).toContain('![Plot](plots/first-plot.svg)')
 })

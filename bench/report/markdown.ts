@@ -58,9 +58,13 @@ export function targetRow({ what, value, atLeast, atMost }: Target): string[] {
 }
 
 /** A section: what was done, tables and plots. */
-export function markdownSection({ measuredAt, findings }: Measured): string {
+export function markdownSection({ measuredAt, loadBefore, findings }: Measured): string {
   const { title, text, tables, plots } = findings
-  const parts = [`## ${title}\n`, `${text}\n`, `Measured ${measuredAt.slice(0, 10)}.\n`]
+  const parts = [
+    `## ${title}\n`,
+    `${text}\n`,
+    `Measured ${measuredAt.slice(0, 10)}; load average of the machine before that run: ${number(loadBefore)}.\n`,
+  ]
   return [...parts, ...tables.map(tableText), ...plots.map(plotText)].join('\n')
 }
 

@@ -7,6 +7,8 @@ import type { Findings } from '../section.js'
 /** A section's findings, and when they were measured. */
 export interface Measured {
   readonly measuredAt: string
+  /** The machine's load average over a minute before the run: what other programs did. 0 on a quiet machine. */
+  readonly loadBefore: number
   readonly findings: Findings
 }
 
@@ -33,8 +35,8 @@ export async function readResults(quick: boolean, machine: Machine): Promise<Res
 }
 
 /** The results with what a section found out just now. */
-export function withFindings(results: Results, findings: Findings): Results {
-  const measured = { measuredAt: new Date().toISOString(), findings }
+export function withFindings(results: Results, loadBefore: number, findings: Findings): Results {
+  const measured = { measuredAt: new Date().toISOString(), loadBefore, findings }
   return { ...results, sections: { ...results.sections, [findings.id]: measured } }
 }
 
