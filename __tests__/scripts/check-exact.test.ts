@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,6 +50,42 @@ describeServers('the check that anyone can run', (server) => {
     expect(output).toMatch(/^NOT EXACT: /m)
     expect(output).toMatch(/ admitted of 5, by the callers' clock/)
     expect(code).toBe(1)
+  }, 60_000)
+
+  it('leaves nothing behind when it is interrupted', async () => {
+    const ours = `SELECT COUNT(*) AS n FROM rate_keys WHERE rkey LIKE 'check-exact-%'`
+    const args = ['--import', 'tsx', 'scripts/check-exact/main.ts', '--url', database.uri]
+    const child = spawn('node', [...args, '--processes', '2', '--seconds', '60'])
+    const exited = once(child, 'exit')
+    let said = ''
+    child.stderr.on('data', (text) => {
+      said += text
+    })
+    for (let rows = 0; rows < 10; ) {
+      const found = await database.query(ours).catch(() => [])
+      rows = found[0]?.n ?? 0
+    }
+    child.kill('SIGINT')
+    expect(await exited).toEqual([2, null])
+    expect(said).toBe('COULD NOT BE RUN: interrupted\n')
+    expect(await database.query(ours)).toEqual([{ n: 0 }])
+    expect(await database.query(ours.replace('rate_keys', 'rate_events'))).toEqual([{ n: 0 }])
+  }, 60_000)
+
+  it('says what is missing to a user who may not create tables', async () => {
+    const empty = await createTestDatabase(server.kind)
+    const user = `u${Date.now() % 1e9}`
+    await empty.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'hunter2'`)
+    await empty.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${empty.name}.* TO ${user}@'%'`)
+    const uri = new URL(empty.uri)
+    uri.username = user
+    uri.password = 'hunter2'
+    const { code, output } = await check('--url', uri.href, ...short)
+    await empty.query(`DROP USER ${user}@'%'`)
+    await empty.drop()
+    expect(output).toMatch(/^COULD NOT BE RUN: ERR_STORE_SCHEMA: .*table rate_keys is missing/m)
+    expect(output).not.toContain('hunter2')
+    expect(code).toBe(2)
   }, 60_000)
 
   it('says that it could not be run with a wrong password, and does not show it', async () => {

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { checkHistory } from '../../__tests__/processes/check-history.js'
-import { byKey, checkSightings } from './check-sightings.js'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Admission, checkHistory } from '../../__tests__/processes/check-history.js'
+import { byKey, checkSightings, type Sighting } from './check-sightings.js'
 import { openLedger, type ServerState } from './ledger.js'
 import type { CheckOptions } from './options.js'
 import { startWorker, type Worker } from './start-worker.js'
+import type { Account } from './worker.js'
 
 /** The limit that is checked: short windows, so that there are many of them. */
 export const LIMIT = 5
@@ -53,53 +55,77 @@ export async function checkExact(options: CheckOptions, signal: AbortSignal): Pr
   try {
     for (let i = 0; i < processes; i += 1) {
       signal.throwIfAborted()
-      workers.push(await startWorker({ ...work }))
+      workers.push(await startWorker(work))
     }
     const accounts = await Promise.all(workers.map((worker) => worker.run()))
     const after = await ledger.state()
-    const sightings = accounts.flatMap((account) => account.sightings)
-    const denials = accounts
-      .flatMap((account) => account.denials)
-      .map(({ key, at }) => ({ key: key.slice(name.length + 1), at }))
-    const undecided: Record<string, number> = {}
-    for (const { codes } of accounts) {
-      for (const [code, times] of Object.entries(codes)) undecided[code] = (undecided[code] ?? 0) + times
-    }
-    const count = (outcome: string): number => sightings.filter((each) => each.outcome === outcome).length
-    const admitted = count('admitted')
-    const refused = count('refused')
-    if (admitted === 0 || refused === 0) {
-      throw new Error(
-        `nothing to check: ${admitted} admitted, ${refused} refused, ${count('undecided')} undecided`,
-      )
-    }
     // What people write by hand has rows of its own; it is judged by what it says.
-    const admissions = byHand ? [] : await ledger.admissions(name)
-    const history = byHand ? [] : checkHistory(admissions, denials, LIMIT, WINDOW_MICROS)
-    const told = byKey(sightings)
-    const storedOf = new Map<string, number>()
-    for (const { key, hits } of admissions) storedOf.set(key, (storedOf.get(key) ?? 0) + hits)
-    const unequal: string[] = []
-    for (const [key, list] of byHand ? [] : told) {
-      const stored = storedOf.get(key) ?? 0
-      const least = list.filter(({ outcome }) => outcome === 'admitted').length
-      const most = least + list.filter(({ outcome }) => outcome === 'undecided').length
-      if (stored < least) unequal.push(`${key}: ${least} were admitted, but ${stored} are stored`)
-      if (stored > most) unequal.push(`${key}: at the most ${most} were admitted, but ${stored} are stored`)
-    }
-    return {
-      server: before,
-      keys: told.size,
-      ...{ admitted, refused, refusedByStore: denials.length, undecided },
-      stored: [...storedOf.values()].reduce((sum, hits) => sum + hits, 0),
-      incident: incidentBetween(before, after, (performance.now() - begun) / 1000),
-      faults: [...history, ...unequal, ...checkSightings(sightings, LIMIT, WINDOW_MICROS)],
-    }
+    const admissions = byHand ? null : await ledger.admissions(name)
+    const incident = incidentBetween(before, after, (performance.now() - begun) / 1000)
+    return { server: before, incident, ...judge(name, accounts, admissions) }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
   } finally {
     signal.removeEventListener('abort', killAll)
     killAll()
-    if (!byHand) await ledger.remove(name)
+    await Promise.all(workers.map((worker) => worker.ended))
+    // The server may still be at the last statement of a process that was killed.
+    if (signal.aborted) await delay(500)
+    // Without a process that was ready there are no rows, and maybe no tables.
+    if (workers.length > 0 && !byHand) await ledger.remove(name)
   }
+}
+
+/** @throws Error when there is nothing to judge. */
+function judge(
+  name: string,
+  accounts: readonly Account[],
+  admissions: readonly Admission[] | null,
+): Omit<Findings, 'server' | 'incident'> {
+  const sightings = accounts.flatMap((account) => account.sightings)
+  const denials = accounts
+    .flatMap((account) => account.denials)
+    .map(({ key, at }) => ({ key: key.slice(name.length + 1), at }))
+  const undecided: Record<string, number> = {}
+  for (const { codes } of accounts) {
+    for (const [code, times] of Object.entries(codes)) undecided[code] = (undecided[code] ?? 0) + times
+  }
+  const admitted = countOf(sightings, 'admitted')
+  const refused = countOf(sightings, 'refused')
+  if (admitted === 0 || refused === 0) {
+    const unknown = countOf(sightings, 'undecided')
+    throw new Error(`nothing to check: ${admitted} admitted, ${refused} refused, ${unknown} undecided`)
+  }
+  const told = byKey(sightings)
+  const faults = checkSightings(sightings, LIMIT, WINDOW_MICROS)
+  if (admissions !== null) {
+    faults.unshift(
+      ...checkHistory(admissions, denials, LIMIT, WINDOW_MICROS),
+      ...findUnequal(told, admissions),
+    )
+  }
+  return {
+    keys: told.size,
+    ...{ admitted, refused, refusedByStore: denials.length, undecided, faults },
+    stored: (admissions ?? []).reduce((sum, { hits }) => sum + hits, 0),
+  }
+}
+
+const countOf = (sightings: readonly Sighting[], outcome: Sighting['outcome']): number =>
+  sightings.filter((each) => each.outcome === outcome).length
+
+/** Keys of which other hits are stored than were told. One that was undecided may be stored or not. */
+function findUnequal(told: Map<string, Sighting[]>, admissions: readonly Admission[]): string[] {
+  const storedOf = new Map<string, number>()
+  for (const { key, hits } of admissions) storedOf.set(key, (storedOf.get(key) ?? 0) + hits)
+  return Array.from(told).flatMap(([key, list]) => {
+    const stored = storedOf.get(key) ?? 0
+    const least = countOf(list, 'admitted')
+    const most = least + countOf(list, 'undecided')
+    if (stored < least) return [`${key}: ${least} were admitted, but ${stored} are stored`]
+    if (stored > most) return [`${key}: at the most ${most} were admitted, but ${stored} are stored`]
+    return []
+  })
 }
 
 function incidentBetween(before: ServerState, after: ServerState, seconds: number): string | null {

@@ -70,7 +70,8 @@ function mysqlLedger(uri: string): Ledger {
         answered = true
         return result
       } catch (error) {
-        if (performance.now() >= giveUpAt) throw error
+        // Not fatal is what the server said to the question.
+        if (performance.now() >= giveUpAt || !(error as { fatal?: boolean }).fatal) throw error
         await delay(500)
       }
     }

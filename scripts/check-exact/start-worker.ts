@@ -6,6 +6,7 @@ export interface Worker {
   /** Hits, and resolves with what it saw. */
   run(): Promise<Account>
   kill(): void
+  readonly ended: Promise<unknown>
 }
 
 /** @throws Error when the process cannot begin, with what the store said. */
@@ -16,12 +17,13 @@ export async function startWorker(work: Work): Promise<Worker> {
     env: { ...process.env, CHECK_EXACT_WORK: JSON.stringify(work) },
     serialization: 'advanced',
   })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
   const next = (): Promise<Report> =>
     new Promise((resolve, reject) => {
-      const ended = (): void => reject(new Error('a process ended before it had told what it saw'))
-      child.once('exit', ended)
+      const died = (): void => reject(new Error('a process ended before it had told what it saw'))
+      child.once('exit', died)
       child.once('message', (report: Report) => {
-        child.off('exit', ended)
+        child.off('exit', died)
         resolve(report)
       })
     })
@@ -36,5 +38,6 @@ export async function startWorker(work: Work): Promise<Worker> {
       return told.account
     },
     kill: () => child.kill('SIGKILL'),
+    ended,
   }
 }
