@@ -2,6 +2,14 @@ import type { Section } from '../section.js'
 import { admitted } from './admitted.js'
 import { denied } from './denied.js'
 import { exactness } from './exactness.js'
+import { growthKeys } from './growth-keys.js'
+import { growthLimit } from './growth-limit.js'
+import { growthMemory } from './growth-memory.js'
+import { growthProcesses } from './growth-processes.js'
+import { growthRows } from './growth-rows.js'
+import { growthSnapshot } from './growth-snapshot.js'
+import { growthSweep } from './growth-sweep.js'
+import { httpLevel } from './http-level.js'
 import { mariadb } from './mariadb.js'
 import { memory } from './memory.js'
 import { oneCaller } from './one-caller.js'
@@ -18,4 +26,12 @@ export const sections: readonly Section[] = [
   sqlite,
   memory,
   exactness,
+  httpLevel,
+  growthRows,
+  growthKeys,
+  growthLimit,
+  growthProcesses,
+  growthSweep,
+  growthSnapshot,
+  growthMemory,
 ]
