@@ -189,6 +189,10 @@ describe('the whole address', () => {
 
   test('hazard 111: none is null, also without a socket', () => {
     expect(clientAddress(requestOf(undefined))).toBeNull()
+    // Each time anew: what is no address says nothing of who sends it.
+    for (const socket of ['198.51.100.7', '198.51.100.8']) {
+      expect(clientAddress(requestOf('unknown', socket))).toBe(socket)
+    }
     expect(clientAddress({} as Request)).toBeNull()
     expect(addressKey({} as Request)).toBe('no-address')
   })

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import type { Request } from 'express'
 import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
 import { checkOptionNames, optionError } from '../stores/option-error.js'
 
 /** How `addressKey` sees addresses. */
@@ -58,8 +59,18 @@ export function addressKey(req: Request, options: AddressKeyOptions = {}): strin
  * clientAddress(req) // '203.0.113.9', also for ::ffff:203.0.113.9
  */
 export function clientAddress(req: Request): string | null {
-  return clientOf(req)?.toString() ?? null
+  const { ip } = req
+  const known = ip === undefined ? undefined : addresses.get(ip)
+  if (known !== undefined) return known
+  const address = parseAddress(ip)?.toString()
+  if (ip === undefined || address === undefined)
+    return parseAddress(req.socket?.remoteAddress)?.toString() ?? null
+  addresses.set(ip, address)
+  return address
 }
+
+/** The addresses of the last clients in their one form, by how they were written: parsing takes longer than a decision. */
+const addresses = new LRUCache<string, string>({ max: 1000 })
 
 /** @throws TypeError unless it can be an `ipv6Subnet`: what a function returns is checked with each request. */
 export function checkIpv6Subnet(value: unknown): asserts value is number | ((req: Request) => number) {
@@ -97,9 +108,12 @@ const LOOPBACK = ipaddr.IPv6.parseCIDR('::1/128')
 export const innerIpv4 = (address: ipaddr.IPv6): ipaddr.IPv4 =>
   new ipaddr.IPv4(address.toByteArray().slice(12))
 
+/** No address is longer, also with a port and a zone. */
+const LONGEST_ADDRESS = 80
+
 /** Some proxies write `203.0.113.9:1234`, `[2001:db8::1]:99` or `fe80::1%eth0`. */
 function withoutPort(text: string): string {
-  if (text.length > 80) return ''
+  if (text.length > LONGEST_ADDRESS) return ''
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1]
   const host = bracketed ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
   return host.replace(/%.*$/, '')

@@ -8,6 +8,7 @@ import {
   DEFAULT_NAME,
   resolveLimit,
 } from '../limiter/limiter-options.js'
+import type { Key } from '../limiter/storage-key.js'
 import { optionError } from '../stores/option-error.js'
 import type { Policy, Store } from '../stores/store.js'
 import { type AddressKeyOptions, addressKey } from './address-key.js'
@@ -53,11 +54,19 @@ export class LimitRule {
     this.addressName = this.byAddress && !isFunction(name) ? name : null
   }
 
-  /** The key under the policy of this request. The key is asked for first, before anything is awaited. */
-  async of(req: Request, res: Response): Promise<LimitedKey> {
-    // Together, so that whichever rejects first, the other is listened to as well.
-    const [key, policy] = await Promise.all([this.keyFn(req), this.policy ?? this.#policyOf(req, res)])
-    return { policy, key }
+  /** The key under the policy of this request, at once where neither has to be waited for. */
+  of(req: Request, res: Response): LimitedKey | Promise<LimitedKey> {
+    // The key is asked for first, before anything is awaited.
+    const key = this.keyFn(req)
+    return this.policy === null || isPromise(key)
+      ? this.#when(key, this.policy ?? this.#policyOf(req, res))
+      : { policy: this.policy, key }
+  }
+
+  /** Waits for both together, so that whichever rejects first, the other is listened to as well. */
+  async #when(key: Key | Promise<Key>, policy: Policy | Promise<Policy>): Promise<LimitedKey> {
+    const [settledKey, settledPolicy] = await Promise.all([key, policy])
+    return { policy: settledPolicy, key: settledKey }
   }
 
   async #policyOf(req: Request, res: Response): Promise<Policy> {
@@ -82,6 +91,9 @@ export class LimitRule {
     }
   }
 }
+
+const isPromise = (value: Key | Promise<Key>): value is Promise<Key> =>
+  typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 
 const isFunction = (value: unknown): value is (...values: never[]) => unknown => typeof value === 'function'
 

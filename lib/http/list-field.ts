@@ -29,20 +29,24 @@ export function setList(res: ServerResponse, field: string, members: readonly It
   if (members.length > 0) res.setHeader(field, serializeList([...members]))
 }
 
-/** Adds named members to a List field, so that several limiters on a route make one valid field. */
+/**
+ * Adds named members to a List field, so that several limiters on a route make one valid field. A member that would
+ * break the field is left out: the others stay readable.
+ */
 export function addNamed(res: ServerResponse, field: string, members: readonly Item[]): void {
-  const sendable = members.filter(isSerializable)
-  if (sendable.length > 0) setList(res, field, [...membersOf(res, field, 'string'), ...sendable])
+  const added = members.map(serialized).filter((text) => text !== null)
+  if (added.length === 0) return
+  const before = membersOf(res, field, 'string')
+  // In canonical form members are joined so (RFC 9651, section 4.1.1).
+  res.setHeader(field, [...(before.length > 0 ? [serializeList(before)] : []), ...added].join(', '))
 }
 
-/** A member that would break the field is left out: the others stay readable. */
-function isSerializable(member: Item): boolean {
-  for (const value of member[1].values())
-    if (typeof value === 'number' && !isFieldInteger(value)) return false
+/** A member alone, or null when it cannot be sent. */
+function serialized(member: Item): string | null {
+  for (const value of member[1].values()) if (typeof value === 'number' && !isFieldInteger(value)) return null
   try {
-    serializeList([member])
-    return true
+    return serializeList([member])
   } catch {
-    return false
+    return null
   }
 }

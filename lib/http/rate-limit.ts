@@ -111,9 +111,13 @@ export function rateLimit(options: RateLimitOptions | RateLimitsOptions): RateLi
     }
   }
 
-  // Every key is asked for before anything is awaited, so that a client who leaves still has one (hazard 110).
-  const keysOf = (req: Request, res: Response): Promise<LimitedKey[]> =>
-    Promise.all(rules.map((rule) => rule.of(req, res)))
+  // Every key is asked for before anything is awaited, so that a client who leaves still has one (hazard 110). Of several
+  // rules none may throw before the others are listened to.
+  const [only, ...others] = rules
+  const keysOf = async (req: Request, res: Response): Promise<LimitedKey[]> =>
+    only !== undefined && others.length === 0
+      ? [await only.of(req, res)]
+      : Promise.all(rules.map(async (rule) => rule.of(req, res)))
 
   async function costOf(req: Request, res: Response): Promise<number> {
     const cost = typeof resolved.cost === 'function' ? await resolved.cost(req, res) : resolved.cost
