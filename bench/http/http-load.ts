@@ -9,56 +9,62 @@ export interface LoadQuestion {
   readonly connections: number
   /** Distinct client keys. */
   readonly clients: number
+  /** Before anything counts: connecting, and waking a process that had nothing to do, take their time. */
+  readonly runInSeconds: number
   readonly seconds: number
 }
 
 /** What came of it. */
 export interface LoadAnswer {
-  readonly requests: number
   readonly perSecond: number
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Responses other than 2xx, and requests without one. */
+  /** All answers, those of the run-in too. */
+  readonly answers: number
+  /** Answers other than 2xx, and requests without one, those of the run-in too. */
   readonly failed: number
-  /** CPU time of this process, in microseconds. */
+  /** CPU time of this process, for all answers, in microseconds. */
   readonly cpuMicros: number
 }
 
 /** Requests that a connection repeats, made beforehand so that making them takes no time from the server. */
 const REQUESTS = 100
 
-answerParent<LoadQuestion, LoadAnswer>(async ({ port, connections, clients, seconds }) => {
+answerParent<LoadQuestion, LoadAnswer>(async (question) => {
+  const { port, connections, clients, runInSeconds, seconds } = question
   // Each connection has keys of its own order, else all of them would ask for the same key at the same time.
   const nextKey = randomKeys(clients)
-  const millis: number[] = []
+  const times: number[] = []
+  let answers = 0
   let failed = 0
-  let [first, last] = [Number.POSITIVE_INFINITY, 0]
+  let [begun, last] = [0, 0]
   const cpu = process.cpuUsage()
   const { errors } = await autocannon({
     url: `http://127.0.0.1:${port}/items`,
     connections,
-    duration: seconds,
+    duration: runInSeconds + seconds,
     sampleInt: 50,
     setupClient(client) {
       client.setRequests(
         Array.from({ length: REQUESTS }, () => ({ method: 'GET', headers: { [CLIENT_HEADER]: nextKey() } })),
       )
-      client.on('response', (status, _bytes, took) => {
-        last = performance.now()
-        first = Math.min(first, last - took)
-        millis.push(took)
+      client.on('response', (status, _bytes, millis) => {
+        answers += 1
         if (status < 200 || status > 299) failed += 1
+        last = performance.now()
+        if (begun === 0) begun = last + runInSeconds * 1000
+        if (last > begun) times.push(millis)
       })
     },
   })
   const { user, system } = process.cpuUsage(cpu)
-  const sorted = Float64Array.from(millis).sort()
+  const sorted = Float64Array.from(times).sort()
   return {
-    requests: sorted.length,
-    perSecond: sorted.length / ((last - first) / 1000),
+    perSecond: sorted.length / ((last - begun) / 1000),
     p50: sorted[Math.floor(sorted.length * 0.5)] ?? Number.NaN,
     p99: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+    answers,
     failed: failed + errors,
     cpuMicros: user + system,
   }

@@ -12,6 +12,8 @@ import type { Context, Findings, Section, Servers, Table, Target } from '../sect
 
 const CONNECTIONS = 64
 const CLIENTS = 1000
+/** A server that had nothing to do takes a while to come to its speed again. */
+const RUN_IN_SECONDS = 0.4
 const RULE = { limit: 1_000_000_000, windowSeconds: 60 }
 
 interface Plan {
@@ -29,9 +31,9 @@ const planOf = (quick: boolean): Plan =>
         contenders: [bare, oursMysql, erlMemory, erlRedis, rlfMysql],
         rounds: 3,
         seconds: 0.3,
-        warmUpRequests: 2000,
+        warmUpRequests: 3000,
       }
-    : { contenders: httpContenders, rounds: 9, seconds: 0.5, warmUpRequests: 8000 }
+    : { contenders: httpContenders, rounds: 7, seconds: 0.5, warmUpRequests: 8000 }
 
 /** A contender's server, ready for load. */
 interface Served {
@@ -58,7 +60,13 @@ export const httpLevel: Section = {
     const load = startChild<LoadQuestion, LoadAnswer>(new URL('../http/http-load.ts', import.meta.url))
     const started: (() => Promise<void>)[] = []
     const ask = ({ port }: Served, length: number): Promise<LoadAnswer> =>
-      load.ask({ port, connections: CONNECTIONS, clients: CLIENTS, seconds: length })
+      load.ask({
+        port,
+        connections: CONNECTIONS,
+        clients: CLIENTS,
+        runInSeconds: RUN_IN_SECONDS,
+        seconds: length,
+      })
     try {
       const starting = contenders.map((contender) => serve(contender, servers, started))
       const served = await Promise.all(starting)
@@ -79,8 +87,8 @@ export const httpLevel: Section = {
           const after = await cpuTimes()
           return {
             ...answer,
-            serverMicros: (after[0] - before[0]) / answer.requests,
-            databaseMicros: (after[1] - before[1]) / answer.requests,
+            serverMicros: (after[0] - before[0]) / answer.answers,
+            databaseMicros: (after[1] - before[1]) / answer.answers,
           }
         },
         (round) => step(`round ${round}`),
@@ -102,10 +110,10 @@ export const httpLevel: Section = {
   },
 }
 
-/** Loads a server until it has answered so many requests, or for three seconds. */
+/** Loads a server until it has answered so many requests, or for some seconds. */
 async function warmUp(ask: (seconds: number) => Promise<LoadAnswer>, requests: number): Promise<void> {
   let answered = 0
-  for (let i = 0; i < 6 && answered < requests; i += 1) answered += (await ask(0.5)).requests
+  for (let i = 0; i < 4 && answered < requests; i += 1) answered += (await ask(0.5)).answers
 }
 
 /** @param ends - gets what ends it, at once, for a start that fails later */
@@ -155,7 +163,7 @@ function speedTable(entries: Entries, { rounds, seconds }: Plan): Table {
         String(each.reduce((sum, { failed }) => sum + failed, 0)),
       ]
     }),
-    note: `${rounds} rounds of ${seconds} s.`,
+    note: `${rounds} rounds of ${seconds} s, each after ${RUN_IN_SECONDS} s that do not count.`,
   }
 }
 
@@ -167,7 +175,7 @@ function cpuTable(entries: Entries): Table {
     rows: [...entries].map(([{ name, configuration }, each]) => [
       name,
       middle(each.map(({ serverMicros }) => serverMicros)),
-      middle(each.map(({ cpuMicros, requests }) => cpuMicros / requests)),
+      middle(each.map(({ cpuMicros, answers }) => cpuMicros / answers)),
       middle(each.map(({ databaseMicros }) => databaseMicros)),
       configuration,
     ]),
