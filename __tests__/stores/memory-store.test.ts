@@ -1,4 +1,5 @@
 import { correctionsContract } from './corrections-contract.js'
+import { leaseContract } from './lease-contract.js'
 import { agreesWithModel } from './model-property.js'
 import { storeContract } from './store-contract.js'
 import { openMemory } from './subjects.js'
@@ -6,6 +7,7 @@ import { openMemory } from './subjects.js'
 describe('MemoryStore', () => {
   storeContract(openMemory)
   correctionsContract(openMemory)
+  leaseContract(openMemory, 300)
 
   it('decides any schedule as the reference model does', () => agreesWithModel(openMemory, 500))
 

@@ -10,6 +10,7 @@ const POLICIES = [
   policy({ limit: 8, windowSeconds: 4, keepSeconds: 5 }),
   policy({ limit: 5, windowSeconds: 2, keepSeconds: 5 }),
   policy({ name: 'q', limit: 1, windowSeconds: 1 }),
+  policy({ name: 'l', limit: 9, windowSeconds: 1 }),
   policy({ name: 'z', limit: 0, windowSeconds: 1 }),
   policy({ name: 'f', limit: 3, windowSeconds: 1, algorithm: 'fixed-window' }),
   policy({ name: 'g', limit: 4, windowSeconds: 3, algorithm: 'fixed-window', audit: true }),
@@ -17,13 +18,24 @@ const POLICIES = [
 
 const someCharge = fc.record({ key: fc.constantFrom('a', 'b'), policy: fc.constantFrom(...POLICIES) })
 
+/** Up to more units than most limits have, for up to more than the shortest window. */
+const someLease = fc.record({
+  units: fc.integer({ min: 1, max: 6 }),
+  micros: fc.integer({ min: 1, max: 1_500_000 }),
+})
+
 /** One or two charges. A fixed window is counted once a hit, so two policies of a hit differ in their key. */
 const someHit: fc.Arbitrary<Hit> = fc
   .record({
     charges: fc.array(someCharge, { minLength: 1, maxLength: 2 }),
     cost: fc.integer({ min: 1, max: 4 }),
+    lease: fc.option(someLease, { nil: undefined }),
   })
-  .map(({ charges, cost }) => ({ charges: charges.map(({ key, policy }) => charge(key, policy)), cost }))
+  .map(({ charges, cost, lease }) => ({
+    charges: charges.map(({ key, policy }) => charge(key, policy)),
+    cost,
+    ...(lease === undefined ? {} : { lease }),
+  }))
 
 const step = fc.oneof(
   { weight: 8, arbitrary: fc.record({ hits: fc.array(someHit, { minLength: 1, maxLength: 4 }) }) },
@@ -36,8 +48,8 @@ const step = fc.oneof(
 )
 
 /**
- * Random schedules of batches, costs, refunds, resets, sweeps and clock jumps: a store must answer each hit as the reference
- * model does, and no window may ever have held more than its limit.
+ * Random schedules of batches, costs, leases, refunds, resets, sweeps and clock jumps: a store must answer each hit as
+ * the reference model does, and no window may ever have held more than its limit.
  */
 export async function agreesWithModel(open: OpenSubject, runs: number): Promise<void> {
   const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
@@ -52,17 +64,22 @@ export async function agreesWithModel(open: OpenSubject, runs: number): Promise<
       for (const each of steps) {
         if ('hits' in each) {
           const verdicts = await decide(store, each.hits)
-          const readings = verdicts.map((verdict) =>
-            verdict.readings.map(({ denied, used, retryMicros }) => ({ denied, retryMicros, used })),
-          )
-          expect(readings).toEqual(model.decide(each.hits, clock * 1000))
-          verdicts.forEach(({ allowed, readings: states }, i) => {
+          const told = verdicts.map(({ readings, granted }) => ({
+            granted,
+            readings: readings.map(({ denied, used, retryMicros }) => ({ denied, retryMicros, used })),
+          }))
+          expect(told).toEqual(model.decide(each.hits, clock * 1000))
+          verdicts.forEach(({ allowed, readings: states, granted }, i) => {
             const { charges, cost } = each.hits[i] as Hit
             // A key is charged once a hit.
             const once = new Map(
               charges.map((one, j) => [one.key, { ...one, cost, at: states[j]?.at as number }]),
             )
-            if (allowed) taken.push(...once.values())
+            if (!allowed) return
+            taken.push(...once.values())
+            // What a lease granted beyond the hit may be given back for itself.
+            const further = (granted ?? cost) - cost
+            if (further > 0) for (const one of once.values()) taken.push({ ...one, cost: further })
           })
         } else if ('refund' in each) {
           const [refund] = taken.splice(-1 - each.refund, 1)
@@ -85,7 +102,7 @@ export async function agreesWithModel(open: OpenSubject, runs: number): Promise<
         }
       }
       // Logs of one policy have a bound of their own; others may share theirs under a larger limit.
-      for (const by of POLICIES.filter(({ name }) => name === 'q' || name === 'z')) {
+      for (const by of POLICIES.filter(({ name }) => ['q', 'z', 'l'].includes(name))) {
         expect(model.busiest(charge('a', by).key, by.windowMicros)).toBeLessThanOrEqual(by.limit)
       }
     } finally {

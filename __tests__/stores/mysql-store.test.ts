@@ -1,6 +1,7 @@
 import { describeServers } from '../servers/describe-servers.js'
 import { createTestDatabase, type TestDatabase } from '../servers/test-database.js'
 import { correctionsContract } from './corrections-contract.js'
+import { leaseContract } from './lease-contract.js'
 import { agreesWithModel } from './model-property.js'
 import { storeContract } from './store-contract.js'
 import { openMysql } from './subjects.js'
@@ -15,6 +16,7 @@ describeServers('MysqlStore', (server) => {
   describe('with several statements in a packet', () => {
     storeContract(() => openMysql(database))
     correctionsContract(() => openMysql(database))
+    leaseContract(() => openMysql(database), 20)
   })
   describe('statement by statement', () =>
     storeContract(() => openMysql(database, { multipleStatements: false })))

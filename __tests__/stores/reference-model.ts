@@ -7,8 +7,16 @@ interface Expected {
   retryMicros: number
 }
 
+/** What the model says of one hit. */
+interface ExpectedVerdict {
+  readings: Expected[]
+  granted: number | undefined
+}
+
 interface Log {
   last: number
+  /** Time of the newest admitted cost. */
+  newest: number
   /** Admitted cost, each unit or group with its time (sliding); attempts by start of window (fixed). */
   admitted: { ts: number; cost: number }[]
   attempts: Map<number, number>
@@ -21,18 +29,22 @@ interface Log {
 export class ReferenceModel {
   readonly #logs = new Map<string, Log>()
 
-  decide(hits: readonly Hit[], now: number): Expected[][] {
+  decide(hits: readonly Hit[], now: number): ExpectedVerdict[] {
     // A batch is one instant: every key is decided at the clock, but never at or before its newest write.
-    const instants = new Map<string, number>()
-    const instant = (key: string): number => {
-      const known = instants.get(key) ?? Math.max(now, this.#log(key).last + 1)
-      instants.set(key, known)
-      return known
-    }
-    return hits.map(({ charges, cost }) => {
+    const instant = remembered((key) => Math.max(now, this.#log(key).last + 1))
+    // And what it admits of a key is one event: at the end of its latest lease, and after all others of the key.
+    const stamp = remembered((key) => {
+      const leases = hits
+        .filter(({ charges }) => charges.some((each) => each.key === key))
+        .map(({ lease }) => lease?.micros ?? 0)
+      return Math.max(instant(key) + Math.max(...leases), this.#log(key).newest + 1)
+    })
+    return hits.map(({ charges, cost, lease }) => {
       const used = charges.map(({ key, policy }) => this.#used(key, policy, instant(key)))
       const denied = charges.map(({ policy }, i) => (used[i] as number) + cost > policy.limit)
       const allowed = !denied.includes(true)
+      const rooms = charges.map(({ policy }, i) => policy.limit - (used[i] as number))
+      const granted = allowed && lease ? Math.max(cost, Math.min(lease.units, ...rooms)) : undefined
       const keys = new Map(
         charges.map((charge, i) => [charge.key, { ...charge, denied: denied[i] as boolean }]),
       )
@@ -45,18 +57,20 @@ export class ReferenceModel {
         const fixed = charge.policy.algorithm === 'fixed-window'
         if (fixed && (allowed || charge.denied)) {
           const start = startOf(charge.policy, instant(key))
-          log.attempts.set(start, (log.attempts.get(start) ?? 0) + cost)
+          log.attempts.set(start, (log.attempts.get(start) ?? 0) + (granted ?? cost))
           log.last = instant(key)
         }
         if (!fixed && allowed) {
-          log.admitted.push({ ts: instant(key), cost })
+          log.newest = stamp(key)
+          log.admitted.push({ ts: stamp(key), cost: granted ?? cost })
           log.last = instant(key)
         }
       }
-      return expected.map((each, i) => {
+      const readings = expected.map((each, i) => {
         const { key, policy } = charges[i] as Hit['charges'][number]
         return { ...each, used: this.#used(key, policy, instant(key)) }
       })
+      return { granted, readings }
     })
   }
 
@@ -68,8 +82,12 @@ export class ReferenceModel {
       if (attempts >= cost) log.attempts.set(start, attempts - cost)
       return
     }
-    const taken = log.admitted.findIndex((event) => event.ts === at && event.cost === cost)
-    if (taken >= 0) log.admitted.splice(taken, 1)
+    for (const event of log.admitted) {
+      const taken = event.ts === at ? Math.min(event.cost, cost) : 0
+      event.cost -= taken
+      cost -= taken
+    }
+    log.admitted = log.admitted.filter((event) => event.cost > 0)
   }
 
   reset(key: string): void {
@@ -88,7 +106,7 @@ export class ReferenceModel {
   #log(key: string): Log {
     let log = this.#logs.get(key)
     if (log === undefined) {
-      log = { last: 0, admitted: [], attempts: new Map() }
+      log = { last: 0, newest: 0, admitted: [], attempts: new Map() }
       this.#logs.set(key, log)
     }
     return log
@@ -115,3 +133,13 @@ export class ReferenceModel {
 const sum = (events: readonly { cost: number }[]): number =>
   events.reduce((total, { cost }) => total + cost, 0)
 const startOf = ({ windowMicros }: Policy, at: number): number => at - (at % windowMicros)
+
+/** The function, asked once for each key. */
+function remembered(of: (key: string) => number): (key: string) => number {
+  const known = new Map<string, number>()
+  return (key) => {
+    const value = known.get(key) ?? of(key)
+    known.set(key, value)
+    return value
+  }
+}

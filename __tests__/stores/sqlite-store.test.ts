@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { correctionsContract } from './corrections-contract.js'
+import { leaseContract } from './lease-contract.js'
 import { agreesWithModel } from './model-property.js'
 import { storeContract } from './store-contract.js'
 import type { Subject } from './subject.js'
@@ -19,6 +20,7 @@ describe('SqliteStore', () => {
 
   storeContract(open)
   correctionsContract(open)
+  leaseContract(open, 60)
 
   it('decides any schedule as the reference model does', () => agreesWithModel(open, 150))
 })

@@ -9,6 +9,11 @@ export interface Head {
   total: number
   /** Time of the newest write. No decision is ever placed before it, so a clock that steps back reopens nothing. */
   last: number
+  /**
+   * Time of the newest event, where that is later than `last`, else 0. The event of a lease lies at the lease's end, so
+   * that whatever is used of it is used no later than it is stored; the key's instants go on from `last`.
+   */
+  stamp: number
   /** How long events must be kept: the longest `keepMicros` that any policy has asked of this key. */
   span: number
   /** Events up to here are deleted. Deleting starts after it, so as not to walk rows that are marked but not purged. */
@@ -50,6 +55,7 @@ export interface Account {
 export const EMPTY_HEAD: Readonly<Head> = {
   total: 0,
   last: 0,
+  stamp: 0,
   span: 0,
   pruned: 0,
   memoWindow: 0,
@@ -66,6 +72,17 @@ export function instantOf(head: Readonly<Head>, now: number): number {
 
 /** Events are deleted at most once a second, however short the window. */
 const LEAST_PRUNE_MICROS = 1_000_000
+
+/** Time of the newest event that the key can have; no window after it holds any. */
+export const newestOf = (head: Readonly<Head>): number => Math.max(head.last, head.stamp)
+
+/**
+ * The time under which a unit decided at `at` is stored: its instant, or the end of its lease. Running totals grow with
+ * time, so whatever is stored after a lease is stored as later than it, also when it is decided before its end: it is
+ * counted a little longer than it must be, and never shorter.
+ */
+export const stampOf = (head: Readonly<Head>, at: number, leaseMicros: number): number =>
+  Math.max(at + leaseMicros, head.stamp + 1)
 
 /**
  * Whether events older than `span` are worth deleting: at most eight times a span, so that a key at its limit does

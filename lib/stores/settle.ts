@@ -30,9 +30,11 @@ export function settle(
   for (const refusal of batch.refusals) entryOf(refusal.key).countRefusal(refusal)
 
   const lookups: RetryLookup[] = []
-  const verdicts = batch.hits.map(({ charges, cost, force = false }): Verdict => {
+  const verdicts = batch.hits.map(({ charges, cost, force = false, lease }): Verdict => {
     const denied = charges.map(({ key, policy }) => !force && entryOf(key).denies(policy, cost))
     const allowed = !denied.includes(true)
+    const room = (): number => Math.min(...charges.map(({ key, policy }) => entryOf(key).room(policy)))
+    const granted = lease !== undefined && allowed ? Math.max(cost, Math.min(lease.units, room())) : cost
 
     // A key named by two charges of one hit (one log, two windows) is charged once.
     const charged = new Set<string>()
@@ -41,14 +43,17 @@ export function settle(
       if (!counts || charged.has(key)) return
       charged.add(key)
       const entry = entryOf(key)
-      entry.count(policy, cost)
-      if (allowed && (policy.algorithm === 'sliding-window' || policy.audit)) entry.logged += cost
+      entry.count(policy, granted)
+      if (allowed && (policy.algorithm === 'sliding-window' || policy.audit)) entry.logged += granted
     })
 
-    const readings = charges.map(({ key, policy }, i) =>
-      entryOf(key).judge(key, policy, cost, denied[i] === true, lookups),
-    )
-    return { allowed, readings }
+    const readings = charges.map(({ key, policy }, i) => {
+      const entry = entryOf(key)
+      const reading = entry.judge(key, policy, cost, denied[i] === true, lookups)
+      if (allowed) reading.at = entry.stamp
+      return reading
+    })
+    return lease === undefined || !allowed ? { allowed, readings } : { allowed, readings, granted }
   })
 
   const writes: KeyWrite[] = []
@@ -68,7 +73,7 @@ export function settlePeek(
   const readings = charges.map(({ key, policy }) => {
     const account = accounts.get(key)
     if (account === undefined) throw new Error('a key was not read')
-    const entry = new SettlingKey(account, { key, policies: [policy], span: 0 })
+    const entry = new SettlingKey(account, { key, policies: [policy], span: 0, leaseMicros: 0 })
     return entry.judge(key, policy, 1, entry.denies(policy, 1), lookups)
   })
   return { readings, lookups }

@@ -1,4 +1,4 @@
-import { type Account, type Head, instantOf, type WindowStart } from './account.js'
+import { type Account, type Head, instantOf, stampOf, type WindowStart } from './account.js'
 import type { Demand } from './demand.js'
 import type { Policy, Reading, Refusal } from './store.js'
 
@@ -40,7 +40,10 @@ const MOST_BEYOND_LIMIT = 1_000_000_000_000
 export class SettlingKey {
   readonly #account: Account
   readonly #demand: Demand
+  /** The instant of the batch for this key. */
   readonly at: number
+  /** The time under which all that the batch admits of it is stored: one event, so the latest lease decides. */
+  readonly stamp: number
   /** Cost admitted by this batch (sliding), or attempts counted by it (fixed). */
   added = 0
   /** Cost admitted by this batch that goes to the event log. */
@@ -50,6 +53,7 @@ export class SettlingKey {
     this.#account = account
     this.#demand = demand
     this.at = instantOf(account.head, account.now)
+    this.stamp = stampOf(account.head, this.at, demand.leaseMicros)
   }
 
   /** Fixed windows begin at multiples of their length since the epoch. */
@@ -88,6 +92,11 @@ export class SettlingKey {
     return this.#before(policy) + this.added
   }
 
+  /** How many units more fit into the policy's window. */
+  room(policy: Policy): number {
+    return policy.limit - this.used(policy)
+  }
+
   read(policy: Policy, denied: boolean): Reading {
     const { now } = this.#account
     const used = this.used(policy)
@@ -103,7 +112,7 @@ export class SettlingKey {
         windowStart,
       }
     }
-    const first = this.#sliding(policy).first || (used > 0 ? this.at : 0)
+    const first = this.#sliding(policy).first || (used > 0 ? this.stamp : 0)
     const resetMicros = first === 0 ? 0 : first + policy.windowMicros - now
     return { denied, used, retryMicros: denied ? resetMicros : 0, resetMicros, at: this.at, windowStart: 0 }
   }
@@ -129,11 +138,11 @@ export class SettlingKey {
     const resolve = (ts: number): void => {
       reading.retryMicros = Math.max(ts + policy.windowMicros - this.#account.now, blockedMicros)
     }
-    if (excess > this.#before(policy)) resolve(this.at)
+    if (excess > this.#before(policy)) resolve(this.stamp)
     else if (excess > 1) {
       const total = this.#sliding(policy).base + excess
       const giveUp = (): void => {
-        reading.retryMicros = Math.max(this.at + policy.windowMicros - this.#account.now, blockedMicros)
+        reading.retryMicros = Math.max(this.stamp + policy.windowMicros - this.#account.now, blockedMicros)
         reading.isUpperBound = true
       }
       lookups.push({ key, after: this.at - policy.windowMicros, total, walk: excess, resolve, giveUp })
@@ -168,6 +177,7 @@ export class SettlingKey {
       head: {
         total,
         last: this.at,
+        stamp: this.stamp > this.at ? this.stamp : 0,
         span,
         // A key's first event has nothing before it that could be due.
         pruned: head.last === 0 ? this.at - 1 : Math.max(pruneTo, head.pruned),
@@ -177,8 +187,8 @@ export class SettlingKey {
         blocked: head.blocked,
         logVersion: head.logVersion || this.at,
       },
-      expiresAt: Math.max(Math.ceil((this.at + span + CLOCK_STEP_MICROS) / step) * step, head.blocked),
-      event: this.logged > 0 ? { ts: this.at, hits: this.logged, total } : null,
+      expiresAt: Math.max(Math.ceil((this.stamp + span + CLOCK_STEP_MICROS) / step) * step, head.blocked),
+      event: this.logged > 0 ? { ts: this.stamp, hits: this.logged, total } : null,
       prune: pruneTo > 0 ? { after: head.pruned, upTo: pruneTo } : null,
     }
   }
@@ -190,6 +200,6 @@ export class SettlingKey {
       return { first, base: head.memoFirst === first ? head.memoBase : 0 }
     }
     const window = this.#sliding(policy)
-    return window.first === 0 ? { first: this.at, base: head.total } : window
+    return window.first === 0 ? { first: this.stamp, base: head.total } : window
   }
 }

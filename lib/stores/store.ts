@@ -42,6 +42,20 @@ export interface Hit {
   readonly cost: number
   /** Counts the hit although limits deny it: a penalty. Default false. */
   readonly force?: boolean
+  /** Asks for more units than the hit costs, for hits to come. */
+  readonly lease?: LeaseRequest
+}
+
+/**
+ * Units that a process takes ahead and hands out by itself for a while. A hit that passes is granted as many units as
+ * fit, its cost at least. In a sliding window all of them are stored as of the end of that while, `micros` after the
+ * instant of the decision: no unit is used later than it is stored, so no window can hold more than its limit.
+ */
+export interface LeaseRequest {
+  /** The most units, the hit's cost among them. */
+  readonly units: number
+  /** How long after the decision units may be used, in microseconds. A fixed window's lease ends with it, if sooner. */
+  readonly micros: number
 }
 
 /** Attempts on a fixed window that were refused from memory and still have to be counted. */
@@ -54,11 +68,11 @@ export interface Refusal extends Charge {
   readonly seen: number
 }
 
-/** Gives back exactly one admitted hit. */
+/** Gives back exactly one admitted hit, or what was not used of a lease. */
 export interface Refund extends Charge {
-  /** What the hit cost. */
+  /** What the hit cost, or how many units were not used. */
   readonly cost: number
-  /** The instant of the hit's decision: its reading's `at`. */
+  /** The time under which the hit is stored: its reading's `at`. */
   readonly at: number
 }
 
@@ -72,7 +86,7 @@ export interface Batch {
 export interface Reading {
   /** Whether this charge's own limit denies the hit. */
   denied: boolean
-  /** Cost inside the window, this hit included when it was admitted; attempts for a fixed window. */
+  /** Cost inside the window, this hit and its lease included when it was admitted; attempts for a fixed window. */
   used: number
   /** Until the same hit could pass: 0 when this charge does not deny, `Infinity` when it never can (cost above the limit). */
   retryMicros: number
@@ -80,7 +94,7 @@ export interface Reading {
   isUpperBound?: boolean
   /** Until the oldest counted event leaves (sliding) or the window ends (fixed); 0 when nothing is counted. */
   resetMicros: number
-  /** The instant of the decision, in microseconds since the epoch; the stored timestamp when the hit was admitted. */
+  /** The instant of the decision, in microseconds since the epoch; the stored time when the hit was admitted. */
   at: number
   /** Start of the current window of a fixed-window policy; 0 for a sliding window. */
   windowStart: number
@@ -91,6 +105,8 @@ export interface Verdict {
   readonly allowed: boolean
   /** One for each charge, in the order of the hit's charges. */
   readonly readings: readonly Reading[]
+  /** How many units an admitted hit that asked for a lease was granted, its cost among them. */
+  readonly granted?: number
 }
 
 /** What one sweep did. */

@@ -16,6 +16,8 @@ CREATE TABLE IF NOT EXISTS rate_keys (
   total BIGINT NOT NULL DEFAULT 0,
   -- time of the newest write
   last_ts BIGINT NOT NULL DEFAULT 0,
+  -- time of the newest event, where that is later than the write: a lease's event lies at its end; else 0
+  stamp_ts BIGINT NOT NULL DEFAULT 0,
   -- how long events are kept: the longest window plus retention, in microseconds
   span BIGINT NOT NULL DEFAULT 0,
   -- events up to here are deleted

@@ -13,6 +13,8 @@ CREATE TABLE IF NOT EXISTS rate_keys (
   total INTEGER NOT NULL DEFAULT 0,
   -- time of the newest write
   last_ts INTEGER NOT NULL DEFAULT 0,
+  -- time of the newest event, where that is later than the write: a lease's event lies at its end; else 0
+  stamp_ts INTEGER NOT NULL DEFAULT 0,
   -- how long events are kept: the longest window plus retention, in microseconds
   span INTEGER NOT NULL DEFAULT 0,
   -- events up to here are deleted

@@ -106,7 +106,7 @@ describeServers('a decision on MySQL', (server) => {
         await database.query(`INSERT INTO rate_events VALUES ${rows.join(', ')}`)
       }
       await database.query(
-        `INSERT INTO rate_keys VALUES ('p:${key}', ${events}, ${now - 1000}, 3600000000, ${now - 3700e6}, 0, 0, 0, 0, 1, ${now + 1e10})`,
+        `INSERT INTO rate_keys VALUES ('p:${key}', ${events}, ${now - 1000}, 0, 3600000000, ${now - 3700e6}, 0, 0, 0, 0, 1, ${now + 1e10})`,
       )
       const reads: number[] = []
       for (let i = 0; i < 3; i += 1) {

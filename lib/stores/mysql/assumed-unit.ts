@@ -25,7 +25,8 @@ const NOT_TRIED: AssumedOutcome = { verdicts: null, tried: false }
 /**
  * Decides a small batch in one round trip, upon heads that this process remembers: the packet writes, and proves that
  * nobody has changed a key since, before it commits. Only for hits that all pass, for keys that nobody else seems to
- * write, and where every window's first event is known. Everything else is read first, under the lock.
+ * write, where every window's first event is known, and where no lease has a say in the time of the event. Everything
+ * else is read first, under the lock.
  *
  * It is exact: the instant of the decision lies between the packet's arrival and its commit, and the state that it was
  * decided upon is proved to be the state at that instant.
@@ -86,9 +87,10 @@ function remembered(
   now: number,
 ): Map<string, Account> | null {
   const accounts = new Map<string, Account>()
-  for (const [key, { policies, span }] of demands) {
+  for (const [key, { policies, span, leaseMicros }] of demands) {
     const known = knownKeys.get(key) ?? (knownKeys.expectsNew ? new KnownKey(EMPTY_HEAD) : undefined)
     if (!known?.isSteady) return null
+    if (leaseMicros > 0 || known.head.stamp > 0) return null
     if (policies.some(isLogged) && known.prunable(now, span) !== null) return null
     const { head } = known
     const at = instantOf(head, now)

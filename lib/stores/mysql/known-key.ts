@@ -1,4 +1,4 @@
-import { type Head, instantOf, pruneIsDue, type WindowStart } from '../account.js'
+import { type Head, instantOf, newestOf, pruneIsDue, type WindowStart } from '../account.js'
 import type { KeyWrite } from '../settling-key.js'
 import type { Policy } from '../store.js'
 import { KnownLog } from './known-log.js'
@@ -53,7 +53,7 @@ export class KnownKey {
    */
   startOf(windowMicros: number, cutoff: number): WindowStart | undefined {
     const head = this.#head
-    if (head.last <= cutoff) return { first: 0, base: 0 }
+    if (newestOf(head) <= cutoff) return { first: 0, base: 0 }
     if (head.memoWindow >= windowMicros && head.memoFirst > cutoff) {
       return { first: head.memoFirst, base: head.memoBase }
     }
@@ -82,12 +82,12 @@ export class KnownKey {
 
   /** What this process has committed of the key. */
   wrote({ head, event }: KeyWrite, policies: readonly Policy[]): void {
-    const before = this.#head.last
+    const before = newestOf(this.#head)
     this.#head = head
     if (event === null) return
     for (const { algorithm, windowMicros } of policies) {
       if (algorithm === 'fixed-window') continue
-      const cutoff = event.ts - windowMicros
+      const cutoff = head.last - windowMicros
       let log = this.#logOf(windowMicros)
       if (!log?.isOf(head)) {
         // Nothing is known of what the window held, unless it held nothing.
@@ -95,7 +95,7 @@ export class KnownKey {
         log = new KnownLog(windowMicros, head.logVersion, cutoff, before)
         this.#keep(log)
       }
-      log.append(event.ts, event.total - event.hits, before)
+      log.append(event.ts, event.total - event.hits, before, cutoff)
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Head, WindowStart } from '../account.js'
+import { type Head, newestOf, type WindowStart } from '../account.js'
 
 /** The most events that are remembered of one window: a look into the log reads half as many. */
 const MOST_EVENTS = 32
@@ -36,7 +36,7 @@ export class KnownLog {
     if (head.logVersion !== this.#version || cutoff < this.#after) return undefined
     const first = this.#times.findIndex((ts) => ts > cutoff)
     if (first >= 0) return { first: this.#times[first] as number, base: this.#bases[first] as number }
-    return this.#upTo >= head.last ? { first: 0, base: 0 } : undefined
+    return this.#upTo >= newestOf(head) ? { first: 0, base: 0 } : undefined
   }
 
   /** An event that was read, behind all that are remembered. */
@@ -46,11 +46,10 @@ export class KnownLog {
   }
 
   /**
-   * An event that this process wrote at `ts` upon a key whose newest write was at `before`. What has left the window by
-   * then is forgotten: no later decision is placed before it.
+   * An event that this process wrote at `ts` upon a key whose newest event was at `before`. What has left the window,
+   * which began after `cutoff`, is forgotten: no later decision is placed before this one.
    */
-  append(ts: number, base: number, before: number): void {
-    const cutoff = ts - this.windowMicros
+  append(ts: number, base: number, before: number, cutoff: number): void {
     let gone = 0
     while (gone < this.#times.length && (this.#times[gone] as number) <= cutoff) gone += 1
     if (gone > 0) {

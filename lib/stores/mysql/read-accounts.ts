@@ -1,4 +1,4 @@
-import { type Account, EMPTY_HEAD, type Head, instantOf, type WindowStart } from '../account.js'
+import { type Account, EMPTY_HEAD, type Head, instantOf, newestOf, type WindowStart } from '../account.js'
 import type { Demand } from '../demand.js'
 import type { Policy } from '../store.js'
 import { type Connection, integer, type Result, type Rows } from './connection.js'
@@ -114,6 +114,7 @@ const headOf = (row: readonly unknown[]): Head => ({
   memoBase: integer(row[7]),
   blocked: integer(row[8]),
   logVersion: integer(row[9]),
+  stamp: integer(row[10]),
 })
 
 /** What a batch that is sent now will find and need, as far as this process can tell. */
@@ -189,7 +190,7 @@ function learn(looks: readonly EventLook[], rows: Rows, accounts: ReadonlyMap<st
     const { head, known } = accounts.get(look.key) as LockedAccount
     const events = found.get(lookId(look)) ?? []
     // A look that is not full has reached the newest event.
-    const upTo = events.length < EVENTS_READ ? head.last : (events.at(-1) as ReadEvent).ts
+    const upTo = events.length < EVENTS_READ ? newestOf(head) : (events.at(-1) as ReadEvent).ts
     known.sawEvents(look.windowMicros, look.after, upTo, events)
   }
 }

@@ -45,9 +45,9 @@ export const deleteAllEvents = (literals: readonly string[]): string =>
 export const deleteKeys = (literals: readonly string[]): string =>
   `DELETE FROM rate_keys WHERE rkey IN (${literals.join(', ')})`
 
-/** Locks one key that may exist or not, by its primary key. */
+/** Locks one key that may exist or not, by its primary key, and tells the time of its newest event. */
 export const lockKey = (rkey: string): string =>
-  `SELECT last_ts FROM rate_keys WHERE rkey = ${rkey} FOR UPDATE`
+  `SELECT GREATEST(last_ts, stamp_ts) FROM rate_keys WHERE rkey = ${rkey} FOR UPDATE`
 
 /** Forgets the remembered start of the window, because its event was deleted. */
 export const forgetMemo = (rkey: string): string =>

@@ -69,7 +69,7 @@ export async function sweepUnit(
   return { keys, events, more: true }
 }
 
-/** How far a reset has come. `at` is the newest write when it began: later hits are not its business. */
+/** How far a reset has come. `at` is the newest event when it began: later hits are not its business. */
 export interface ResetProgress {
   readonly at: number
   readonly finished: boolean
@@ -88,10 +88,10 @@ export async function resetUnit(
     await commit(connection, onCommit, [])
     return { at: at ?? 0, finished: true }
   }
-  const last = integer(row[0])
-  const until = at ?? last
+  const newest = integer(row[0])
+  const until = at ?? newest
   const { finished } = await removeEvents(connection, rkey, until)
-  const ending = finished && last === until ? deleteKeys([rkey]) : forgetMemo(rkey)
+  const ending = finished && newest === until ? deleteKeys([rkey]) : forgetMemo(rkey)
   await commit(connection, onCommit, [ending])
   return { at: until, finished }
 }

@@ -60,7 +60,7 @@ export const CLOCK = `SELECT ${NOW}`
 
 /** What is kept of a key, in the order in which `readHeads` and `lockHeads` answer. */
 const HEAD_COLUMNS =
-  'total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version'
+  'total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version, stamp_ts'
 
 /**
  * Creates the missing keys and locks them all, in one statement and in the order of the primary key: other forms
@@ -136,7 +136,7 @@ export function writeStatements(writes: readonly KeyWrite[]): string[] {
     const rkey = keyLiteral(key)
     if (event) events.push(`(${rkey}, ${int(event.ts)}, ${int(event.hits)}, ${int(event.total)})`)
     heads.push(
-      `(${rkey}, ${int(head.total)}, ${int(head.last)}, ${int(head.span)}, ${int(head.pruned)}, ${int(head.memoWindow)}, ${int(head.memoFirst)}, ${int(head.memoBase)}, ${int(head.blocked)}, ${int(head.logVersion)}, ${int(expiresAt)})`,
+      `(${rkey}, ${int(head.total)}, ${int(head.last)}, ${int(head.span)}, ${int(head.pruned)}, ${int(head.memoWindow)}, ${int(head.memoFirst)}, ${int(head.memoBase)}, ${int(head.blocked)}, ${int(head.logVersion)}, ${int(head.stamp)}, ${int(expiresAt)})`,
     )
     if (prune) ranges.push(`(rkey = ${rkey} AND ts > ${int(prune.after)} AND ts <= ${int(prune.upTo)})`)
   }

@@ -79,8 +79,8 @@ function writeHead(
   expiresAt: number,
   stored: StoredHead | undefined,
 ): void {
-  const { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked, logVersion } = head
-  const row = [total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked, logVersion, rkey]
+  const { total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked, logVersion, stamp } = head
+  const row = [total, last, span, pruned, memoWindow, memoFirst, memoBase, blocked, logVersion, stamp, rkey]
   if (stored === undefined) {
     statements.insertHead.run(...row, expiresAt)
     return

@@ -11,7 +11,7 @@ const SQL = {
   /** By primary key. */
   head: `SELECT total, last_ts AS last, span, pruned_ts AS pruned, memo_window AS memoWindow,
   memo_ts AS memoFirst, memo_base AS memoBase, blocked_until AS blocked,
-  log_version AS logVersion, expires_at AS expiresAt FROM rate_keys WHERE rkey = ?`,
+  log_version AS logVersion, stamp_ts AS stamp, expires_at AS expiresAt FROM rate_keys WHERE rkey = ?`,
 
   /** The window's first event and the total before it: one seek in the primary key. */
   firstEvent: `SELECT ts AS first, total - hits AS base FROM rate_events WHERE rkey = ? AND ts > ? ORDER BY ts LIMIT 1`,
@@ -23,12 +23,12 @@ const SQL = {
 
   /** By primary key. */
   updateHead: `UPDATE rate_keys SET total = ?, last_ts = ?, span = ?, pruned_ts = ?, memo_window = ?, memo_ts = ?,
-  memo_base = ?, blocked_until = ?, log_version = ? WHERE rkey = ?`,
+  memo_base = ?, blocked_until = ?, log_version = ?, stamp_ts = ? WHERE rkey = ?`,
   /** Apart, and only when it changes: SQLite writes an index anew when its column is set, also to what it was. */
   updateExpiry: 'UPDATE rate_keys SET expires_at = ? WHERE rkey = ?',
   insertHead: `INSERT INTO rate_keys
-  (total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version, rkey, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  (total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version, stamp_ts, rkey, expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
   /** A range of the primary key that begins after the rows deleted before. */
   pruneEvents: 'DELETE FROM rate_events WHERE rkey = ? AND ts > ? AND ts <= ?',
