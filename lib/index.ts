@@ -38,6 +38,7 @@ export type {
   LimitState,
 } from './limiter/decision.js'
 export type { Logger } from './limiter/failure-log.js'
+export type { LeaseOptions } from './limiter/lease-options.js'
 export { type HitOptions, Limiter } from './limiter/limiter.js'
 export type { LimiterOptions, LimitOptions } from './limiter/limiter-options.js'
 export { normalizeKey } from './limiter/normalize-key.js'
@@ -50,6 +51,7 @@ export type {
   Batch,
   Charge,
   Hit,
+  LeaseRequest,
   Policy,
   Reading,
   Refund,

@@ -48,6 +48,7 @@ const wrong: Record<Exclude<keyof LimiterOptions, 'hashKeys'>, unknown[]> = {
   onDecision: [null, 'log', 5, {}],
   onDenied: [null, 'log', 5, {}],
   onDegraded: [null, 'log', 5, {}],
+  lease: [null, 0, 1, 2, 1.5, '10', 10n, true, [10]],
 }
 const wrongRequest: Record<string, unknown[]> = {
   cost: [null],

@@ -37,3 +37,22 @@ export function checkHistory(
   }
   return faults
 }
+
+/** When an admitted hit was made, on the machine's clock, in milliseconds: not before the one, not after the other. */
+export interface Use {
+  readonly asked: number
+  readonly answered: number
+}
+
+/**
+ * Looks for a window that held more than its limit of hits which certainly lie inside of it, whenever between asking and
+ * answering each was decided. Returns what it found, in words.
+ */
+export function checkUses(uses: readonly Use[], limit: number, windowMillis: number): string[] {
+  const faults: string[] = []
+  for (const end of new Set(uses.map(({ answered }) => answered))) {
+    const inside = uses.filter(({ asked, answered }) => asked > end - windowMillis && answered <= end).length
+    if (inside > limit) faults.push(`${inside} of ${limit} inside the window that ends at ${end}`)
+  }
+  return faults
+}

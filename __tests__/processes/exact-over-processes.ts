@@ -1,4 +1,4 @@
-import { type Admission, checkHistory } from './check-history.js'
+import { type Admission, checkHistory, checkUses } from './check-history.js'
 import type { Setting } from './hit-worker.js'
 import { admittedByKey, degradedIn, type HitProcess, runTogether, startProcess } from './run-processes.js'
 
@@ -85,5 +85,31 @@ export function exactOverProcesses(place: () => Promise<Place>): void {
     // There was something to check.
     expect(history.length).toBeGreaterThan(50)
     expect(denials.length).toBeGreaterThan(50)
+  }, 120_000)
+
+  it('hold every window of a key that they lease, by the clock of the machine', async () => {
+    const { stores, admissions } = await place()
+    const limit = 400
+    const windowSeconds = 1
+    const processes = await startProcesses(stores, { limit, windowSeconds, retainSeconds: HOUR, lease: 40 })
+    const outcomes = await runTogether(processes, {
+      first: 0,
+      count: 1,
+      hits: 1e9,
+      millis: 4000,
+      callers: 4,
+      // Slow enough for leases to be used until their end.
+      pauseMillis: 15,
+    })
+    await endAll(processes)
+
+    expect(degradedIn(outcomes)).toEqual([])
+    const uses = outcomes.flatMap((outcome) => outcome.uses)
+    expect(checkUses(uses, limit, windowSeconds * 1000)).toEqual([])
+    const history = await admissions()
+    expect(checkHistory(history, [], limit, windowSeconds * 1e6)).toEqual([])
+    // There was something to check, and nearly all of it came from memory.
+    expect(uses.length).toBeGreaterThan(2 * limit)
+    expect(history.length).toBeLessThan(uses.length / 4)
   }, 120_000)
 }

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Limiter, MysqlStore, SqliteStore } from '../../lib/index.js'
+import type { Use } from './check-history.js'
 import { type Denial, recordDenials } from './record-denials.js'
 
 /** Where a process counts, and what. */
@@ -8,6 +10,7 @@ export interface Setting {
   readonly windowSeconds: number
   readonly retainSeconds?: number
   readonly timeoutMs?: number
+  readonly lease?: number
 }
 
 /** One run: hits in turn on the keys `key first` to `key first+count−1`, beginning with any of them. */
@@ -20,6 +23,8 @@ export interface Run {
   /** or after so many milliseconds, when given. */
   readonly millis?: number
   readonly callers: number
+  /** The longest that a caller waits between two hits, when given, in milliseconds. */
+  readonly pauseMillis?: number
 }
 
 /** What one process saw. */
@@ -33,18 +38,20 @@ export interface Outcome {
   readonly denials: Denial[]
   /** When admitted hits were answered, in milliseconds since the epoch. */
   readonly admittedAt: number[]
+  /** Of each hit that was admitted with a lease, on the machine's clock, in milliseconds. */
+  readonly uses: Use[]
 }
 
 export type Message = { readonly ready: true } | { readonly outcome: Outcome }
 
 async function main(): Promise<void> {
   const setting = JSON.parse(process.argv[2] as string) as Setting
-  const { limit, windowSeconds, retainSeconds = 0, timeoutMs = 20_000 } = setting
+  const { limit, windowSeconds, retainSeconds = 0, timeoutMs = 20_000, lease } = setting
   const inner =
     'uri' in setting.store ? new MysqlStore({ uri: setting.store.uri }) : new SqliteStore(setting.store)
   const denials: Denial[] = []
   const store = recordDenials(inner, denials)
-  const limiter = new Limiter({ store, name: 'w', limit, windowSeconds, retainSeconds, timeoutMs })
+  const limiter = new Limiter({ store, name: 'w', limit, windowSeconds, retainSeconds, timeoutMs, lease })
 
   async function run({
     first,
@@ -53,11 +60,13 @@ async function main(): Promise<void> {
     hits,
     millis = Number.POSITIVE_INFINITY,
     callers,
+    pauseMillis,
   }: Run): Promise<Outcome> {
     denials.length = 0
     const admitted: Record<string, number> = {}
     const admittedAt: number[] = []
     const degraded: string[] = []
+    const uses: Use[] = []
     let denied = 0
     let slowestMs = 0
     let made = 0
@@ -67,20 +76,25 @@ async function main(): Promise<void> {
         const key = `key ${first + ((begin + made) % count)}`
         made += 1
         const sent = performance.now()
+        const asked = Date.now()
         const decision = await limiter.hit(key)
+        // Both clocks are cut to milliseconds.
+        const answered = Date.now() + 1
         slowestMs = Math.max(slowestMs, performance.now() - sent)
         if (decision.outcome === 'allowed') {
           admitted[key] = (admitted[key] ?? 0) + 1
           admittedAt.push(Date.now())
+          if (lease !== undefined) uses.push({ asked, answered })
         } else if (decision.outcome === 'denied') {
           denied += 1
           // One from memory takes no turn of the event loop: let I/O in, as a server would.
           await new Promise(setImmediate)
         } else degraded.push(decision.error.code)
+        if (pauseMillis !== undefined) await sleep(Math.random() * pauseMillis)
       }
     }
     await Promise.all(Array.from({ length: callers }, caller))
-    return { admitted, denied, degraded, slowestMs, denials: [...denials], admittedAt }
+    return { admitted, denied, degraded, slowestMs, denials: [...denials], admittedAt, uses }
   }
 
   process.on('message', async (message: Run | 'end') => {

@@ -7,6 +7,7 @@ import {
 } from '../limiter/behaviour-options.js'
 import { Decider } from '../limiter/decider.js'
 import type { DegradedDecision, DeniedDecision } from '../limiter/decision.js'
+import type { LeaseOptions } from '../limiter/lease-options.js'
 import { checkCost, LIMIT_OPTION_NAMES, type LimitOptions } from '../limiter/limiter-options.js'
 import type { Key } from '../limiter/storage-key.js'
 import { checkBoolean, checkOptionNames, optionError } from '../stores/option-error.js'
@@ -14,6 +15,7 @@ import { type AddressKeyOptions, checkIpv6Subnet } from './address-key.js'
 import { addressList } from './address-list.js'
 import type { DenialOptions } from './denial.js'
 import type { HeaderOptions, StandardHeaders } from './headers.js'
+import { leaseOf } from './lease-of.js'
 import { claimAddresses, LimitRule } from './limit-rule.js'
 import { QUOTA_EXCEEDED } from './problem.js'
 
@@ -90,7 +92,7 @@ export interface RequestBehaviourOptions extends BehaviourOptions {
 }
 
 /** Options of `rateLimit` with one limit. */
-export interface RateLimitOptions extends RequestBehaviourOptions, RequestLimitOptions {}
+export interface RateLimitOptions extends RequestBehaviourOptions, RequestLimitOptions, LeaseOptions {}
 
 /** Options of `rateLimit` with several limits, which a request is charged all together or not at all. */
 export interface RateLimitsOptions extends RequestBehaviourOptions {
@@ -140,7 +142,7 @@ export const REQUEST_OPTION_NAMES: readonly string[] = [
   'standardHeaders',
   'legacyHeaders',
 ]
-const NAMES = [...LIMIT_NAMES, ...REQUEST_OPTION_NAMES, 'limits']
+const NAMES = [...LIMIT_NAMES, ...REQUEST_OPTION_NAMES, 'lease', 'limits']
 const STANDARD_HEADERS: readonly unknown[] = ['draft-11', 'draft-8', 'draft-7', 'draft-6', false]
 
 /** @throws TypeError with the option's name, the rule, and the value with its type. */
@@ -181,7 +183,7 @@ export function resolveRateLimitOptions(
   const behaviour = resolveBehaviour(options)
   const limits = limitsOf(options)
   const label = limits.map(({ name }) => (typeof name === 'string' ? name : 'default')).join(', ')
-  const decider = new Decider(label, behaviour)
+  const decider = new Decider(label, behaviour, leaseOf(options))
   const giveBack = skipSuccessfulRequests
     ? skipFailedRequests
       ? 'both'

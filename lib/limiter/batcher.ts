@@ -1,5 +1,5 @@
 import { beforeAbort } from '../stores/before-abort.js'
-import type { Batch, Charge, Hit, Refusal, Store, Verdict } from '../stores/store.js'
+import type { Batch, Hit, Refusal, Store, Verdict } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
 import { Breaker, storeErrorOf } from './breaker.js'
 import { DeadlineTimer } from './deadline-timer.js'
@@ -81,7 +81,7 @@ export class Batcher {
   }
 
   /** What a hit has to wait for before it is submitted, or null when it may be at once: see `QueueShares`. */
-  turn(charges: readonly Charge[], deadline: number, maxPending: number): Promise<number> | null {
+  turn({ charges }: Hit, deadline: number, maxPending: number): Promise<number> | null {
     if (this.breaker.refusal !== null) return null
     return this.#shares.turn(this.#queue, charges, deadline, maxPending)
   }

@@ -7,6 +7,7 @@ import { type Decision, decisionOf, dryRunDecision, type LimitState, limitStateO
 import type { DenyCache } from './deny-cache.js'
 import { Fallback } from './fallback.js'
 import { Lane } from './lane.js'
+import type { LeaseBook } from './lease-book.js'
 import { refundsOf } from './refunds-of.js'
 import { type Key, keyText, storageKey } from './storage-key.js'
 
@@ -38,6 +39,7 @@ export class Decider {
   readonly #behaviour: Behaviour
   readonly #lane: Lane
   readonly #denials: DenyCache
+  readonly #leases: LeaseBook | null
   readonly #fallback: Fallback
   /** What an allowed decision took, until it is given back. */
   readonly #tickets = new WeakMap<
@@ -45,10 +47,12 @@ export class Decider {
     { readonly refunds: readonly Refund[]; readonly resets: number; readonly local: boolean }
   >()
 
-  constructor(name: string, behaviour: Behaviour) {
+  /** @param lease - units that are taken ahead at a time, or null to ask the store about each hit */
+  constructor(name: string, behaviour: Behaviour, lease: number | null) {
     this.#behaviour = behaviour
     this.#lane = Lane.of(behaviour.store)
     this.#denials = this.#lane.openCache(DENY_CACHE_ENTRIES, DENY_CACHE_LIFE_MS)
+    this.#leases = lease === null ? null : this.#lane.openLeases(lease)
     this.#fallback = new Fallback(name, behaviour, this.#lane, this.#denials)
     this.#lane.batcher.breaker.tell(behaviour.logger)
   }
@@ -67,18 +71,20 @@ export class Decider {
     const { cost, force = false, request } = context
     const charges = keys.map((each) => this.#charge(each))
     const { timeoutMs, maxPending } = this.#behaviour
+    const hit = { charges, cost, force }
+    const hits = this.#leases ?? this.#lane.batcher
     let deadline = performance.now() + timeoutMs
     for (let turn: Promise<number> | null; ; deadline += await turn) {
       const refused = force ? [] : this.#refuse(keys, charges, cost)
       if (refused.length > 0) return this.#report(decisionOf(refused), request)
-      turn = this.#lane.batcher.turn(charges, deadline, maxPending)
+      turn = hits.turn(hit, deadline, maxPending)
       if (turn === null) break
     }
 
     const { resets } = this.#lane
     try {
-      const hit = { charges, cost, force }
-      const { verdict, sentAt } = await this.#lane.batcher.submit(hit, deadline, maxPending)
+      const { verdict, sentAt } = await hits.submit(hit, deadline, maxPending)
+      if (force) for (const { key } of charges) this.#lane.endLeases(key)
       const { allowed, readings } = verdict
       const states = readings.map((reading, i) => {
         const { key, policy } = charges[i] as Charge
@@ -103,11 +109,13 @@ export class Decider {
   /** The state of the keys, as a hit of cost 1 would find it, counting nothing. */
   async peek(keys: readonly LimitedKey[]): Promise<Decision> {
     const charges = keys.map((each) => this.#charge(each))
+    const views = charges.map(({ key }) => this.#leases?.peeking(key))
     try {
       const readings = await this.#lane.peek(charges, this.#behaviour.timeoutMs)
-      const states = keys.map(({ policy, key }, i) =>
-        limitStateOf(policy, keyText(key), readings[i] as Reading),
-      )
+      const states = keys.map(({ policy, key }, i) => {
+        const reading = readings[i] as Reading
+        return limitStateOf(policy, keyText(key), views[i]?.(reading) ?? reading)
+      })
       return this.#asBehaved(decisionOf(states))
     } catch (error) {
       return this.#asBehaved(await this.#fallback.peek(keys, charges, error))

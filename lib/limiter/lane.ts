@@ -3,6 +3,7 @@ import { withinDeadline } from '../stores/before-abort.js'
 import type { Charge, Policy, Reading, Refund, Store } from '../stores/store.js'
 import { Batcher } from './batcher.js'
 import { DenyCache } from './deny-cache.js'
+import { LeaseBook } from './lease-book.js'
 import { LocalLimiter } from './local-limiter.js'
 import { RefundQueue } from './refund-queue.js'
 import { rejectNextTurn } from './reject-next-turn.js'
@@ -14,7 +15,7 @@ const ENTRIES = 10_000
 
 /**
  * What all limiters of one store share: the batcher, so that their hits go together, and the view of all their deny
- * caches, so that a reset or a refund by one limiter is seen by the others.
+ * caches and leases, so that a reset or a refund by one limiter is seen by the others.
  */
 export class Lane {
   readonly batcher: Batcher
@@ -22,6 +23,7 @@ export class Lane {
   readonly #refunds: RefundQueue
   #local: LocalLimiter | null = null
   readonly #caches = new Set<DenyCache>()
+  readonly #books = new Set<LeaseBook>()
   /** How long events are kept, by the name of their policies. */
   readonly #kept = new LRUCache<string, { micros: number }>({ max: ENTRIES })
   /** Which reset was a key's last. */
@@ -82,11 +84,26 @@ export class Lane {
     return cache
   }
 
+  openLeases(units: number): LeaseBook {
+    const book = new LeaseBook(units, this.batcher, (refund) => {
+      // What cannot be given back stays counted, until it leaves the window.
+      this.refund([refund]).catch(() => {})
+    })
+    this.#books.add(book)
+    return book
+  }
+
+  /** Ends what is held of a key: what comes next must meet its block or its penalty. */
+  endLeases(key: string): void {
+    for (const book of this.#books) book.end(key, false)
+  }
+
   /** Whether what a query sent at this time said of a key may be remembered: it was not reset or refunded since. */
   isCurrent(key: string, sentAt: number): boolean {
     return sentAt > (this.#changed.get(key) ?? Number.NEGATIVE_INFINITY)
   }
 
+  /** Leases go on: what is given back only makes more room. */
   async refund(refunds: readonly Refund[]): Promise<void> {
     await this.#checkUp()
     await this.#refunds.submit(refunds)
@@ -97,6 +114,7 @@ export class Lane {
     await this.#checkUp()
     await withinDeadline(timeoutMs, (signal) => this.#store.block(charge, micros, signal))
     this.#ask(charge.key)
+    this.endLeases(charge.key)
   }
 
   /** The state of the charges, counting nothing. */
@@ -134,6 +152,7 @@ export class Lane {
     this.#resets.set(key, this.#resetCount)
     this.#ask(key)
     for (const cache of this.#caches) cache.drop(key)
+    for (const book of this.#books) book.end(key, true)
     await this.#local?.reset(key)
   }
 

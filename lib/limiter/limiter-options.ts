@@ -6,6 +6,7 @@ import {
   type BehaviourOptions,
   resolveBehaviour,
 } from './behaviour-options.js'
+import { checkLease, type LeaseOptions } from './lease-options.js'
 
 /** One limit: how much, in what time, counted how. */
 export interface LimitOptions {
@@ -27,7 +28,7 @@ export interface LimitOptions {
 }
 
 /** What a `Limiter` is made of. */
-export interface LimiterOptions extends LimitOptions, BehaviourOptions {}
+export interface LimiterOptions extends LimitOptions, BehaviourOptions, LeaseOptions {}
 
 export const LIMIT_OPTION_NAMES = [
   'limit',
@@ -68,9 +69,17 @@ export function resolveLimit(options: LimitOptions): Policy {
 }
 
 /** @throws TypeError with the option's name, the rule, and the value with its type. */
-export function resolveLimiterOptions(options: LimiterOptions): { policy: Policy; behaviour: Behaviour } {
-  checkOptionNames('the limiter', options, [...LIMIT_OPTION_NAMES, ...BEHAVIOUR_OPTION_NAMES])
-  return { behaviour: resolveBehaviour(options), policy: resolveLimit(options) }
+export function resolveLimiterOptions(options: LimiterOptions): {
+  policy: Policy
+  behaviour: Behaviour
+  lease: number | null
+} {
+  checkOptionNames('the limiter', options, [...LIMIT_OPTION_NAMES, ...BEHAVIOUR_OPTION_NAMES, 'lease'])
+  const { lease } = options
+  const behaviour = resolveBehaviour(options)
+  const policy = resolveLimit(options)
+  if (lease !== undefined) checkLease(lease, policy.limit)
+  return { behaviour, policy, lease: lease ?? null }
 }
 
 /** @throws TypeError unless it is a whole number from 0 to 10¹². */

@@ -30,8 +30,8 @@ export class Limiter {
   readonly #decider: Decider
 
   constructor(options: LimiterOptions) {
-    const { policy, behaviour } = resolveLimiterOptions(options)
-    this.#decider = new Decider(policy.name, behaviour)
+    const { policy, behaviour, lease } = resolveLimiterOptions(options)
+    this.#decider = new Decider(policy.name, behaviour, lease)
     this.policy = this.#decider.register(policy)
     this.store = behaviour.store
   }
@@ -92,7 +92,8 @@ export class Limiter {
   }
 
   /**
-   * Forgets what was counted for a key, and its block. Other processes see it within a second.
+   * Forgets what was counted for a key, and its block. Other processes see it within a second: until then they may
+   * refuse from memory, or admit what they hold of a `lease`.
    *
    * @throws TypeError for an empty key; StoreError when the store fails.
    */
