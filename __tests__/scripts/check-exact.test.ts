@@ -48,7 +48,10 @@ describeServers('the check that anyone can run', (server) => {
   it('finds what people write by hand not exact', async () => {
     const { code, output } = await check('--url', database.uri, '--by-hand', ...short)
     expect(output).toMatch(/^NOT EXACT: /m)
-    expect(output).toMatch(/ admitted of 5, by the callers' clock/)
+    // By hand it does both, and which of them is told first is chance.
+    expect(output).toMatch(
+      / (admitted of 5|refused with at the most \d of 5 in the window), by the callers' clock/,
+    )
     expect(code).toBe(1)
   }, 60_000)
 
