@@ -1,10 +1,10 @@
-import { int, NOW } from './statements.js'
+import { BY_PRIMARY_KEY, int, NOW } from './statements.js'
 
 /* What is sent to give hits back and to block keys, under the same rules as `statements`. */
 
 /** Locks those of the keys that exist, in the order of the primary key. */
 export const lockExisting = (literals: readonly string[]): string =>
-  `SELECT rkey FROM rate_keys WHERE rkey IN (${literals.join(', ')}) ORDER BY rkey FOR UPDATE`
+  `SELECT rkey FROM rate_keys ${BY_PRIMARY_KEY} WHERE rkey IN (${literals.join(', ')}) ORDER BY rkey FOR UPDATE`
 
 /** The events of some keys and instants, each by its primary key. */
 export const readEvents = (events: readonly { rkey: string; ts: number }[]): string =>

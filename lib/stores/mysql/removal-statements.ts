@@ -1,4 +1,4 @@
-import { int, NOW } from './statements.js'
+import { BY_PRIMARY_KEY, int, NOW } from './statements.js'
 
 /* What is sent to sweep and to reset, under the same rules as `statements`. */
 
@@ -20,7 +20,7 @@ export const expiredKeys = (rows: number): string =>
 
 /** Locks those of the keys that are still expired, in the order of the primary key. */
 export const lockExpired = (literals: readonly string[]): string =>
-  `SELECT rkey FROM rate_keys WHERE rkey IN (${literals.join(', ')}) AND expires_at < ${NOW} ORDER BY rkey FOR UPDATE`
+  `SELECT rkey FROM rate_keys ${BY_PRIMARY_KEY} WHERE rkey IN (${literals.join(', ')}) AND expires_at < ${NOW} ORDER BY rkey FOR UPDATE`
 
 /** The keys that have at least so many events, each by a bounded walk of the primary key. */
 export const keysWithEvents = (literals: readonly string[], atLeast: number): string =>

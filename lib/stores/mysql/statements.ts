@@ -69,9 +69,15 @@ const HEAD_COLUMNS =
 export const createKeys = (literals: readonly string[]): string =>
   `INSERT INTO rate_keys (rkey) VALUES ${literals.map((key) => `(${key})`).join(', ')} ON DUPLICATE KEY UPDATE rkey = rkey`
 
+/**
+ * To be found by primary key, whatever the servers make of it: of a table that is hardly longer than the list they would
+ * rather read it all, and a read that locks then waits for rows of other keys that somebody else has locked.
+ */
+export const BY_PRIMARY_KEY = 'FORCE INDEX (PRIMARY)'
+
 /** The heads of keys, by primary key. In Node's hands they tell most windows already. */
 export const readHeads = (literals: readonly string[]): string =>
-  `SELECT rkey, ${HEAD_COLUMNS} FROM rate_keys WHERE rkey IN (${literals.join(', ')})`
+  `SELECT rkey, ${HEAD_COLUMNS} FROM rate_keys ${BY_PRIMARY_KEY} WHERE rkey IN (${literals.join(', ')})`
 
 /**
  * The same, and locks those that exist, in the order of the primary key: cheaper than `createKeys` and `readHeads` by a
