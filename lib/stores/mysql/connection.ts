@@ -15,6 +15,12 @@ export interface Result {
   readonly insertId: number
 }
 
+/** Statements under way on a thread of the server. */
+export interface Work {
+  readonly threadId: number
+  readonly sql: string
+}
+
 /**
  * Connections that have a listener for 'error': without one, a server that goes away while a connection is checked
  * out would end the process (hazard 79). The error itself reaches the query's callback.
@@ -34,6 +40,7 @@ export class Connection {
   #multipleStatements: boolean
   #state: 'open' | 'released' | 'destroyed' = 'open'
   #rejectPending: ((error: unknown) => void) | null = null
+  #sent: string | null = null
 
   constructor(driver: DriverConnection, pool: DriverPool) {
     this.#driver = driver
@@ -80,12 +87,20 @@ export class Connection {
         return
       }
       this.#rejectPending = reject
+      this.#sent = sql
       this.#driver.query({ ...this.#options, sql }, (error, results) => {
         this.#rejectPending = null
+        this.#sent = null
         if (error) reject(error)
         else resolve(results)
       })
     })
+  }
+
+  /** What the server is at work on: its thread, and the statements that were sent. Null when it is at nothing. */
+  get work(): Work | null {
+    const { threadId } = this.#driver
+    return this.#sent === null || typeof threadId !== 'number' ? null : { threadId, sql: this.#sent }
   }
 
   /** Gives the connection back to its pool. It must have no open transaction. */

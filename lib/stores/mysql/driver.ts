@@ -9,6 +9,7 @@ export interface DriverConnection {
   release(): void
   destroy(): void
   on(event: 'error', listener: (error: unknown) => void): unknown
+  readonly threadId?: number
   readonly config?: DriverConfig
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoreError } from '../store-error.js'
+import { AbandonedWork } from './abandoned-work.js'
 import { remedyOf, storeErrorOf } from './classify-error.js'
 import type { OnCommit } from './commit.js'
 import { type Connection, takeConnection } from './connection.js'
@@ -21,6 +22,7 @@ export class UnitRunner {
   /** Of the unit that ran last. */
   #session: Session | null = null
   readonly #running = new Set<Promise<unknown>>()
+  readonly #abandoned = new AbandonedWork()
 
   constructor(pool: () => Promise<DriverPool>, ownSessions: boolean) {
     this.#pool = pool
@@ -79,9 +81,13 @@ export class UnitRunner {
 
   async #attempt<T>(unit: Unit<T>, signal: AbortSignal, onCommit: OnCommit): Promise<T> {
     const connection = await takeConnection(await this.#pool(), signal)
-    const giveUp = (): void => connection.destroy(signal.reason)
+    const giveUp = (): void => {
+      if (connection.work !== null) this.#abandoned.add(connection.work)
+      connection.destroy(signal.reason)
+    }
     signal.addEventListener('abort', giveUp)
     try {
+      await this.#abandoned.end(connection)
       const session = await connection.session(this.#ownSessions)
       this.#session = session
       const result = await unit(connection, session, onCommit)
