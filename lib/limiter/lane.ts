@@ -35,12 +35,12 @@ export class Lane {
 
   private constructor(store: Store) {
     this.#store = store
-    this.#refunds = new RefundQueue(store)
     this.batcher = new Batcher(store, (most) => {
       const refusals = []
       for (const cache of this.#caches) refusals.push(...cache.takeRefusals(most - refusals.length))
       return refusals
     })
+    this.#refunds = new RefundQueue(store, this.batcher.breaker)
   }
 
   static readonly #lanes = new WeakMap<Store, Lane>()

@@ -1,4 +1,8 @@
 import { beforeAbort } from '../before-abort.js'
+import { StoreError } from '../store-error.js'
+
+/** The most that may wait: one that hangs may keep the others for ten seconds. */
+const MOST_WAITING = 1000
 
 /**
  * Lets one through at a time: whatever is no decision (peeks, refunds, resets, sweeps) shares one connection, so that a
@@ -6,9 +10,17 @@ import { beforeAbort } from '../before-abort.js'
  */
 export class Turnstile {
   #tail: Promise<void> = Promise.resolve()
+  #waiting = 0
 
   /** Runs the work when its turn has come; rejects with the signal's reason if that comes first. */
   async pass<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (this.#waiting >= MOST_WAITING) {
+      throw new StoreError(
+        'ERR_STORE_CAPACITY',
+        `${MOST_WAITING} calls are waiting for the store's second connection`,
+      )
+    }
+    this.#waiting += 1
     const before = this.#tail
     let open = (): void => {}
     this.#tail = new Promise((resolve) => {
@@ -19,7 +31,10 @@ export class Turnstile {
       return await work()
     } finally {
       // Who gives up his place must not let the next one overtake those before.
-      void before.then(open)
+      void before.then(() => {
+        this.#waiting -= 1
+        open()
+      })
     }
   }
 }
