@@ -34,11 +34,13 @@ function setUp(options: Partial<LimiterOptions> = {}) {
       ...more,
     })
   const limiter = create()
-  /** One hit after the other for so long, as traffic of one caller. */
+  let keys = 0
+  /** One hit after the other for so long, each on a key of its own. */
   const hitFor = async (milliseconds: number): Promise<void> => {
     const until = performance.now() + milliseconds
     while (performance.now() < until) {
-      const hit = limiter.hit('k')
+      keys += 1
+      const hit = limiter.hit(`key ${keys}`)
       await wait(10)
       await Promise.race([hit, settle()])
     }
@@ -97,6 +99,16 @@ describe('a store counts as down', () => {
     expect(limiter.storeHealth).toMatchObject({ state: 'open', lastError: 'ERR_STORE_TIMEOUT' })
   })
 
+  test('also when there is but one key, which could be what is locked', async () => {
+    const { store, limiter } = setUp()
+    store.before = silent
+    for (let passed = 0; passed < 1500; passed += 50) {
+      void limiter.hit('k')
+      await wait(50)
+    }
+    expect(limiter.storeHealth).toMatchObject({ state: 'open', lastError: 'ERR_STORE_TIMEOUT' })
+  })
+
   test('not when one batch between was decided', async () => {
     const { store, limiter } = setUp()
     for (let i = 0; i < 20; i += 1) {
@@ -128,6 +140,8 @@ describe('a store counts as down', () => {
           reject(new StoreError('ERR_STORE_CONFLICT', 'deadlocks on every try'))
         })
       })
+    // A probe has a key of its own, and meets none.
+    store.probe = async () => {}
     await hitFor(3000)
     expect(limiter.storeHealth.state).toBe('closed')
   })
@@ -191,6 +205,23 @@ describe('while the store is down', () => {
     await expect(limiter.refund(decision)).rejects.toMatchObject(down)
     await expect(limiter.block('k', 5)).rejects.toMatchObject(down)
     await expect(limiter.reset('k')).rejects.toMatchObject(down)
+  })
+
+  test('refunds that were waiting are not tried, and there is an end to how many wait', async () => {
+    const { store, limiter, hitFor } = setUp({ limit: 100_000 })
+    const decisions = await Promise.all(Array.from({ length: 11_000 }, () => limiter.hit('k')))
+    const { opened, open } = gate()
+    const refund = jest.spyOn(store, 'refund')
+    store.before = () => opened.then(refused)
+    const results = Promise.allSettled(decisions.map((decision) => limiter.refund(decision)))
+    await settle()
+    store.before = refused
+    await hitFor(600)
+    expect(limiter.storeHealth.state).toBe('open')
+    open()
+    const codes = (await results).map((result) => (result as PromiseRejectedResult).reason.code)
+    expect(refund).toHaveBeenCalledTimes(1)
+    expect([...new Set(codes)]).toEqual(['ERR_STORE_CONNECTION', 'ERR_STORE_DOWN', 'ERR_STORE_CAPACITY'])
   })
 
   test('denials that memory is certain of are still denials', async () => {

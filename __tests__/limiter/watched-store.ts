@@ -15,6 +15,8 @@ export class WatchedStore implements Store {
   readonly batches: Batch[] = []
   readonly signals: AbortSignal[] = []
   probes = 0
+  /** The keys of probes that ask about some. */
+  readonly tested: (readonly string[])[] = []
   /** Runs before the store decides or reads; it throws, rejects or waits for the outside world. */
   before: () => unknown = () => {}
   /** Runs after the store has decided, before the answer arrives. */
@@ -48,9 +50,10 @@ export class WatchedStore implements Store {
     return this.#between(this.before(), () => this.#inner.reset(keys))
   }
 
-  probe(signal: AbortSignal): Promise<void> {
-    this.probes += 1
-    return this.#between(this.before(), () => this.#inner.probe(signal))
+  probe(signal: AbortSignal, keys?: readonly string[]): Promise<void> {
+    if (keys === undefined) this.probes += 1
+    else this.tested.push(keys)
+    return this.#between(this.before(), () => this.#inner.probe(signal, keys))
   }
 
   install(): Promise<void> {

@@ -14,7 +14,7 @@ export function recordDenials(store: Store, denials: Denial[]): Store {
     refund: (refunds, signal) => store.refund(refunds, signal),
     block: (charge, micros, signal) => store.block(charge, micros, signal),
     reset: (keys) => store.reset(keys),
-    probe: (signal) => store.probe(signal),
+    probe: (signal, keys) => store.probe(signal, keys),
     sweep: () => store.sweep(),
     close: () => store.close(),
     async decide(batch, signal) {

@@ -392,6 +392,16 @@ export function storeContract(open: OpenSubject): void {
       expect((await peek(store, 'a', policy())).used).toBe(1)
     })
 
+    it('of some keys passes when nobody has them locked, whether they are there or not', async () => {
+      await hit(store, 'a', policy())
+      const before = await subject.size()
+      await store.probe(
+        new AbortController().signal,
+        ['new', 'a', 'b', 'a'].map((key) => charge(key, policy()).key),
+      )
+      expect(await subject.size()).toEqual(before)
+    })
+
     it('gives up with the reason of its signal', async () => {
       const reason = new Error('enough')
       await expect(store.probe(AbortSignal.abort(reason))).rejects.toBe(reason)

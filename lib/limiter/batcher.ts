@@ -3,6 +3,7 @@ import type { Batch, Hit, Refusal, Store, Verdict } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
 import { Breaker, storeErrorOf } from './breaker.js'
 import { DeadlineTimer } from './deadline-timer.js'
+import { Quarantine } from './quarantine.js'
 import { QueueShares } from './queue-shares.js'
 import { rejectNextTurn } from './reject-next-turn.js'
 
@@ -42,6 +43,7 @@ export class Batcher {
   readonly #takeRefusals: (most: number) => Refusal[]
   #queue: Pending[] = []
   readonly #shares = new QueueShares()
+  readonly #quarantine: Quarantine
   #inFlight: readonly Pending[] = []
   #giveUp = new AbortController()
   readonly #timer = new DeadlineTimer((lost) => this.#expire(lost))
@@ -52,6 +54,7 @@ export class Batcher {
     this.#store = store
     this.#takeRefusals = takeRefusals
     this.breaker = new Breaker(store, () => this.#queue.length + this.#inFlight.length)
+    this.#quarantine = new Quarantine(store, this.breaker, () => this.#start())
   }
 
   /**
@@ -105,27 +108,42 @@ export class Batcher {
         this.#refuseAll(refusal)
         break
       }
-      const batch = this.#take()
-      const refusals = this.#takeRefusals(MOST_HITS)
-      if (batch.length === 0 && refusals.length === 0) {
-        if (this.#queue.length > 0) continue
-        break
-      }
+      const batch = this.#quarantine.isEmpty ? this.#take() : this.#takeFree()
+      const refusals = this.#takeRefusals(MOST_HITS).filter(({ key }) => !this.#quarantine.has(key))
+      if (batch.length === 0 && refusals.length === 0) break
       await this.#decide(batch, refusals)
     }
     this.#running = false
-    this.#timer.rest()
+    // Some may wait for a test of their keys.
+    if (this.#queue.length === 0) this.#timer.rest()
   }
 
   #take(): Pending[] {
-    const batch = this.#queue.splice(0, MOST_HITS).filter(({ answered }) => !answered)
+    const batch = this.#queue.splice(0, MOST_HITS)
     for (const { hit } of batch) this.#shares.remove(hit)
     if (this.#queue.length === 0) this.#shares.clear()
     return batch
   }
 
+  /** While some keys may be locked by others: takes hits on other keys. */
+  #takeFree(): Pending[] {
+    const batch: Pending[] = []
+    this.#queue = this.#queue.filter((pending) => {
+      const { hit } = pending
+      const refusal = this.#quarantine.refusal(hit)
+      // In the next turn of the event loop: see `rejectNextTurn`.
+      if (refusal !== null) setImmediate(() => reject(pending, refusal))
+      else if (batch.length < MOST_HITS && !this.#quarantine.holds(hit)) batch.push(pending)
+      else return true
+      this.#shares.remove(hit)
+      return false
+    })
+    this.#shares.answered()
+    return batch
+  }
+
   #refuseAll(error: StoreError): void {
-    for (const pending of this.#queue.splice(0)) answer(pending, () => pending.reject(error))
+    for (const pending of this.#queue.splice(0)) reject(pending, error)
     this.#shares.clear()
     this.#shares.answered()
   }
@@ -142,11 +160,14 @@ export class Batcher {
       const verdicts = await beforeAbort(decided, signal)
       this.breaker.succeeded()
       batch.forEach((pending, i) => {
-        answer(pending, () => pending.resolve({ verdict: verdicts[i] as Verdict, sentAt }))
+        if (pending.answered) return
+        pending.answered = true
+        pending.resolve({ verdict: verdicts[i] as Verdict, sentAt })
       })
     } catch (error) {
-      for (const pending of batch) answer(pending, () => pending.reject(error))
+      for (const pending of batch) reject(pending, error)
       this.breaker.failed(storeErrorOf(signal.aborted ? await reasonOf(decided, error) : error), sentAt)
+      if (signal.aborted && this.breaker.refusal === null) this.#quarantine.suspect(keysOf(batch, refusals))
     } finally {
       clearTimeout(timer)
       this.#inFlight = []
@@ -182,7 +203,7 @@ export class Batcher {
     const expire = (pending: Pending): void => {
       if (pending.answered) return
       if (pending.deadline > now) next = Math.min(next, pending.deadline)
-      else answer(pending, () => pending.reject(timedOut()))
+      else reject(pending, timedOut())
     }
     this.#inFlight.forEach(expire)
     if (this.#inFlight.length > 0 && this.#inFlight.every(({ answered }) => answered)) this.#abort()
@@ -196,11 +217,16 @@ export class Batcher {
   }
 }
 
-/** Answers a hit, once. */
-function answer(pending: Pending, settle: () => void): void {
+function keysOf(batch: readonly Pending[], refusals: readonly Refusal[]): string[] {
+  const hits = batch.flatMap(({ hit }) => hit.charges)
+  return [...hits, ...refusals].map(({ key }) => key)
+}
+
+/** Answers a hit, unless it is answered already. */
+function reject(pending: Pending, error: unknown): void {
   if (pending.answered) return
   pending.answered = true
-  settle()
+  pending.reject(error)
 }
 
 /**

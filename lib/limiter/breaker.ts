@@ -84,6 +84,11 @@ export class Breaker {
     }
   }
 
+  /** Something failed that may mean that the store is down, or something else: finds out. */
+  doubt(): void {
+    if (this.#state === 'closed') void this.#check()
+  }
+
   /** A batch was decided. */
   succeeded(): void {
     this.#failures = 0

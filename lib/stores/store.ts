@@ -142,8 +142,11 @@ export interface Store {
   /**
    * Resolves when the store could decide at this moment, and leaves no trace: it must try a write, since a server that
    * was demoted still answers reads. Never waits behind calls of this process that may be stuck themselves.
+   *
+   * With `keys`, whether hits on all of these could be decided: resolves when it has held their locks. That may wait
+   * behind other calls, but no decision waits behind it.
    */
-  probe(signal: AbortSignal): Promise<void>
+  probe(signal: AbortSignal, keys?: readonly string[]): Promise<void>
   /** Removes keys that nobody has used for longer than their window and retention, with their events. */
   sweep(): Promise<SweepResult>
   /**

@@ -105,24 +105,32 @@ describeServers('the breaker of a server', ({ kind }) => {
   it.each(faults)(
     'opens on one that is %s, and closes within two seconds',
     async (_, breakIt, mendIt) => {
-      await breakIt()
-      const { took, slowest } = await hitUntil(() => state() === 'open')
-      expect(took).toBeLessThan(3 * TIMEOUT_MS + 500 + LATENESS_MS)
-      expect(slowest).toBeLessThan(TIMEOUT_MS + LATENESS_MS)
+      let mended = false
+      try {
+        await breakIt()
+        const { took, slowest } = await hitUntil(() => state() === 'open')
+        expect(took).toBeLessThan(3 * TIMEOUT_MS + 500 + LATENESS_MS)
+        expect(slowest).toBeLessThan(TIMEOUT_MS + LATENESS_MS)
 
-      let slowestWhileOpen = 0
-      for (let i = 0; i < 200; i += 1) {
-        const asked = performance.now()
-        const decision = await limiter.hit(`key ${i}`)
-        slowestWhileOpen = Math.max(slowestWhileOpen, performance.now() - asked)
-        expect(decision).toMatchObject({ outcome: 'degraded', error: { code: 'ERR_STORE_DOWN' } })
+        const times: number[] = []
+        for (let i = 0; i < 200; i += 1) {
+          const asked = performance.now()
+          const decision = await limiter.hit(`key ${i}`)
+          times.push(performance.now() - asked)
+          expect(decision).toMatchObject({ outcome: 'degraded', error: { code: 'ERR_STORE_DOWN' } })
+        }
+        // But for moments when the machine was busy elsewhere.
+        expect(times.sort((x, y) => x - y)[180]).toBeLessThan(20)
+
+        mended = true
+        await mendIt()
+        const back = await hitUntil(() => state() === 'closed')
+        expect(back.took).toBeLessThan(RECOVERY_MS)
+        expect(back.slowest).toBeLessThan(TIMEOUT_MS + LATENESS_MS)
+      } finally {
+        // For the tests to come.
+        if (!mended) await mendIt()
       }
-      expect(slowestWhileOpen).toBeLessThan(50)
-
-      await mendIt()
-      const back = await hitUntil(() => state() === 'closed')
-      expect(back.took).toBeLessThan(RECOVERY_MS)
-      expect(back.slowest).toBeLessThan(TIMEOUT_MS + LATENESS_MS)
       expect((await limiter.hit('a')).outcome).toBe('allowed')
       expect(linesOfStore()).toEqual([
         expect.stringMatching(/^MysqlStore of the rate limiters is down: ERR_STORE_/),

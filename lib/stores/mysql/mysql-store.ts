@@ -10,7 +10,7 @@ import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
 import { KnownKeys } from './known-keys.js'
-import { probeUnit } from './probe-unit.js'
+import { probeKeysUnit, probeUnit } from './probe-unit.js'
 import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
 import { resetUnit, sweepUnit } from './removal-units.js'
 import { keyLiteral, SESSION_SETTINGS } from './statements.js'
@@ -122,8 +122,10 @@ export class MysqlStore implements Store {
     )
   }
 
-  async probe(signal: AbortSignal): Promise<void> {
+  async probe(signal: AbortSignal, keys?: readonly string[]): Promise<void> {
     this.#closing.signal.throwIfAborted()
+    if (keys !== undefined)
+      return this.#beside((connection, session) => probeKeysUnit(connection, session, keys), signal)
     // Its own look at the schema: the one that others wait for may hang on a connection that is dead.
     if (!this.#isReady) await this.#first(this.#install ? installSchema : checkSchema, signal)
     this.#isReady = true

@@ -3,7 +3,7 @@ import { commit, type OnCommit } from './commit.js'
 import type { Connection } from './connection.js'
 import { deleteAllEvents, deleteKeys } from './removal-statements.js'
 import type { Session } from './session.js'
-import { bytesLiteral, createKeys } from './statements.js'
+import { bytesLiteral, createKeys, ROLLBACK, sortedLiterals } from './statements.js'
 
 /** No stored form of a key begins with it: names have no control characters. */
 const FIRST_BYTE = Buffer.of(0)
@@ -23,4 +23,13 @@ export async function probeUnit(connection: Connection, session: Session, onComm
     deleteAllEvents(key),
     deleteKeys(key),
   ])
+}
+
+/** Takes the locks of some keys, and gives them back. */
+export async function probeKeysUnit(
+  connection: Connection,
+  session: Session,
+  keys: readonly string[],
+): Promise<void> {
+  await connection.run([...session.begin, createKeys(sortedLiterals(keys)), ROLLBACK])
 }
