@@ -28,7 +28,7 @@ export type {
   StoreErrorRule,
 } from './limiter/behaviour-options.js'
 export type { BreakerState, StoreHealth } from './limiter/breaker.js'
-export type { BreakerMessage, DecisionMessage } from './limiter/channels.js'
+export type { BatchMessage, BreakerMessage, DecisionMessage } from './limiter/channels.js'
 export type {
   AllowedDecision,
   Decision,
@@ -45,6 +45,7 @@ export { normalizeKey } from './limiter/normalize-key.js'
 export type { Key } from './limiter/storage-key.js'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store.js'
 export { MysqlStore, type MysqlStoreOptions } from './stores/mysql/mysql-store.js'
+export type { SweepMessage } from './stores/publish-sweep.js'
 export { SqliteStore, type SqliteStoreOptions } from './stores/sqlite/sqlite-store.js'
 export type {
   Algorithm,

@@ -179,14 +179,17 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
         ['b', 'denied'],
       ])
       expect(messages.decision[0]?.request).toBe(app.handled[0])
+      expect(messages.decision[0]?.store).toBe(store)
       expect(messages['store-error']).toEqual([])
     })
 
     test('tell a store that fails on both', async () => {
-      await request(appWith(express, create({ store: downStore() })))
+      const store = downStore()
+      await request(appWith(express, create({ store })))
         .get('/')
         .expect(200)
-      const told = { decision: expect.objectContaining({ outcome: 'degraded' }), request: expect.anything() }
+      const decision = expect.objectContaining({ outcome: 'degraded' })
+      const told = { decision, request: expect.anything(), store }
       expect(messages).toEqual({ decision: [told], 'store-error': [told] })
     })
 

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Store } from '../../lib/stores/store.js'
 import { StoreError } from '../../lib/stores/store-error.js'
 import { admitted, charge, decide, hit, hitOn, peek, policy } from './policies.js'
@@ -452,6 +453,22 @@ export function storeContract(open: OpenSubject): void {
       await at(200_000)
       expect(await store.sweep()).toEqual({ keys: 1, events: 1_200, ran: true })
       expect(await subject.size()).toEqual({ keys: 0, events: 0 })
+    })
+
+    it('publishes what a sweep removed, and how long it took', async () => {
+      const messages: unknown[] = []
+      const listen = (message: unknown): void => {
+        messages.push(message)
+      }
+      await admitted(store, 3, 'abandoned', policy())
+      await at(600_000)
+      subscribe('express-sql-rate-limit:sweep', listen)
+      try {
+        const { keys, events } = await store.sweep()
+        expect(messages).toEqual([{ store, rows: keys + events, milliseconds: expect.any(Number) }])
+      } finally {
+        unsubscribe('express-sql-rate-limit:sweep', listen)
+      }
     })
 
     it('sweeps counters of fixed windows too (seed: pruneExpired)', async () => {

@@ -2,6 +2,7 @@ import { beforeAbort } from '../stores/before-abort.js'
 import type { Batch, Hit, Refusal, Store, Verdict } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
 import { Breaker, storeErrorOf } from './breaker.js'
+import { publishBatch } from './channels.js'
 import { DeadlineTimer } from './deadline-timer.js'
 import { Quarantine } from './quarantine.js'
 import { QueueShares } from './queue-shares.js'
@@ -155,7 +156,8 @@ export class Batcher {
     // A batch of refusals only has nobody who waits for it, but must not hold up others for ever.
     const timer = batch.length === 0 ? setTimeout(() => this.#abort(), REFUSALS_MS) : undefined
     const sentAt = performance.now()
-    const decided = this.#ask({ hits: batch.map(({ hit }) => hit), refusals }, signal)
+    const asked = { hits: batch.map(({ hit }) => hit), refusals }
+    const decided = this.#ask(asked, signal)
     try {
       const verdicts = await beforeAbort(decided, signal)
       this.breaker.succeeded()
@@ -164,9 +166,12 @@ export class Batcher {
         pending.answered = true
         pending.resolve({ verdict: verdicts[i] as Verdict, sentAt })
       })
+      publishBatch(this.#store, asked, sentAt, null)
     } catch (error) {
       for (const pending of batch) reject(pending, error)
-      this.breaker.failed(storeErrorOf(signal.aborted ? await reasonOf(decided, error) : error), sentAt)
+      const failure = storeErrorOf(signal.aborted ? await reasonOf(decided, error) : error)
+      this.breaker.failed(failure, sentAt)
+      publishBatch(this.#store, asked, sentAt, failure)
       if (signal.aborted && this.breaker.refusal === null) this.#quarantine.suspect(keysOf(batch, refusals))
     } finally {
       clearTimeout(timer)

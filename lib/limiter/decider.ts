@@ -168,9 +168,9 @@ export class Decider {
   }
 
   #report(decided: Decision, request: unknown): Decision {
-    const { onDecision, onDenied, onDegraded } = this.#behaviour
+    const { onDecision, onDenied, onDegraded, store } = this.#behaviour
     const decision = this.#asBehaved(decided)
-    publish(decision, request)
+    publish(decision, request, store)
     if (onDecision !== null) call(onDecision, decision, request)
     if (onDenied !== null && decision.outcome === 'denied') call(onDenied, decision, request)
     if (onDegraded !== null && decision.outcome === 'degraded') call(onDegraded, decision, request)

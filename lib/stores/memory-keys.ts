@@ -1,5 +1,5 @@
 import type { Head } from './account.js'
-import type { Batch, Verdict } from './store.js'
+import type { Batch, SweepResult, Verdict } from './store.js'
 
 /** What one batch admitted of a key. */
 export interface MemoryEvent {
@@ -57,8 +57,17 @@ export class MemoryKeys {
     this.#events = 0
   }
 
-  all(): IterableIterator<[string, MemoryKey]> {
-    return this.#keys.entries()
+  /** Forgets the keys that had expired by then. */
+  sweep(now: number): SweepResult {
+    let keys = 0
+    let events = 0
+    for (const [key, entry] of this.#keys) {
+      if (entry.expiresAt >= now) continue
+      this.delete(key)
+      keys += 1
+      events += entry.events.length
+    }
+    return { keys, events, ran: true }
   }
 
   get size(): { keys: number; events: number } {

@@ -2,6 +2,7 @@ import { type Account, EMPTY_HEAD, instantOf, pruneIsDue, type WindowStart } fro
 import { type Demand, demandsOf, demandsOfPeek } from './demand.js'
 import { type MemoryEvent, MemoryKeys } from './memory-keys.js'
 import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
+import { publishSweep } from './publish-sweep.js'
 import { refundedHead } from './refunded-head.js'
 import { settle, settlePeek } from './settle.js'
 import type { KeyWrite, RetryLookup } from './settling-key.js'
@@ -118,16 +119,7 @@ export class MemoryStore implements Store {
 
   async sweep(): Promise<SweepResult> {
     this.#checkOpen()
-    const now = this.#now()
-    let keys = 0
-    let events = 0
-    for (const [key, entry] of this.#keys.all()) {
-      if (entry.expiresAt >= now) continue
-      this.#keys.delete(key)
-      keys += 1
-      events += entry.events.length
-    }
-    return { keys, events, ran: true }
+    return publishSweep(this, async () => this.#keys.sweep(this.#now()))
   }
 
   async close(): Promise<void> {

@@ -1,19 +1,19 @@
 import { beforeAbort, withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds } from '../option-error.js'
+import { publishSweep } from '../publish-sweep.js'
 import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { checkSource } from './check-source.js'
-import { commit } from './commit.js'
 import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { checkSchema, installSchema } from './install.js'
 import { KnownKeys } from './known-keys.js'
 import { probeKeysUnit, probeUnit } from './probe-unit.js'
-import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
-import { resetUnit, sweepUnit } from './removal-units.js'
+import { resetUnit } from './removal-units.js'
 import { keyLiteral, SESSION_SETTINGS } from './statements.js'
+import { sweepAll } from './sweep-all.js'
 import { Turnstile } from './turnstile.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
 
@@ -45,8 +45,6 @@ export interface MysqlStoreOptions {
 
 const OPTION_NAMES = ['uri', 'connection', 'pool', 'install', 'multipleStatements', 'sweepSeconds']
 
-/** How long a process may hold the sweep between two signs of life. */
-const SWEEP_LEASE_MICROS = 30_000_000
 /** The most that one unit of work outside of decisions may take, in milliseconds: install, reset, a chunk of a sweep. */
 const MAINTENANCE_MS = 10_000
 
@@ -176,26 +174,7 @@ export class MysqlStore implements Store {
    */
   async sweep(): Promise<SweepResult> {
     await this.#whenReady(this.#closing.signal)
-    const claimed = await this.#maintain(async (connection, session, onCommit) => {
-      const statements = [...session.begin, ENSURE_SWEEP_ROW, claimSweep(SWEEP_LEASE_MICROS)]
-      const results = await commit(connection, onCommit, statements)
-      return results.at(-1)?.affectedRows === 1
-    })
-    if (!claimed) return { keys: 0, events: 0, ran: false }
-    let keys = 0
-    let events = 0
-    for (let more = true; more; ) {
-      const chunk = await this.#maintain((connection, session, onCommit) =>
-        sweepUnit(connection, session, onCommit, SWEEP_LEASE_MICROS),
-      )
-      keys += chunk.keys
-      events += chunk.events
-      more = chunk.more
-    }
-    await this.#maintain(async (connection, session, onCommit) => {
-      await commit(connection, onCommit, [...session.begin, extendSweep(0)])
-    })
-    return { keys, events, ran: true }
+    return publishSweep(this, () => sweepAll((unit) => this.#maintain(unit)))
   }
 
   /** Lets decisions that are under way finish, each by its deadline; refuses what comes after. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
+import { publishSweep } from '../publish-sweep.js'
 import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
@@ -9,6 +10,7 @@ import { blockKey, bytesOf, decideBatch, peekCharges, probeWrite, refundHit } fr
 import { checkSchema, installSchema } from './install.js'
 import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
 import { prepareStatements, type Statements } from './statements.js'
+import { sweepAll } from './sweep-all.js'
 
 export interface SqliteStoreOptions {
   /** Path of the database file, on a local disk; it is created when missing. `:memory:` keeps it in this process. */
@@ -28,10 +30,6 @@ export interface SqliteStoreOptions {
 const BUSY_TIMEOUT_MS = 20
 /** The longest wait outside of decisions, in milliseconds: install, reset, a chunk of a sweep. */
 const MAINTENANCE_MS = 10_000
-/** Keys, and events of one key, that a sweep removes before it lets others write. */
-const SWEEP_CHUNK = 200
-/** How long a process may hold the sweep between two signs of life. */
-const SWEEP_LEASE_MICROS = 30_000_000
 
 interface Open {
   readonly database: SqliteDatabase
@@ -132,34 +130,12 @@ export class SqliteStore implements Store {
    * another does, this returns at once with `ran: false`. Runs by itself every `sweepSeconds`.
    */
   async sweep(): Promise<SweepResult> {
-    const claimed = await this.#maintain(({ statements }) => {
-      const now = this.#now()
-      return Number(statements.claimSweep.run(now + SWEEP_LEASE_MICROS, now).changes) === 1
-    })
-    if (!claimed) return { keys: 0, events: 0, ran: false }
-    let keys = 0
-    let events = 0
-    for (let more = true; more; ) {
-      more = await this.#maintain(({ statements }) => {
-        const expired = statements.expiredKeys.all(this.#now(), SWEEP_CHUNK) as { rkey: Uint8Array }[]
-        let budget = SWEEP_CHUNK
-        for (const { rkey } of expired) {
-          if (budget <= 0) break
-          const removed = Number(statements.deleteSomeEvents.run(rkey, rkey, SWEEP_CHUNK - 1).changes)
-          events += removed
-          budget -= Math.max(removed, 1)
-          if (removed >= SWEEP_CHUNK) continue
-          statements.deleteKey.run(rkey)
-          keys += 1
-        }
-        statements.setSweepUntil.run(this.#now() + SWEEP_LEASE_MICROS)
-        return expired.length > 0
-      })
-      // Let requests in between two chunks.
-      await sleep(0)
-    }
-    await this.#maintain(({ statements }) => statements.setSweepUntil.run(this.#now()))
-    return { keys, events, ran: true }
+    return publishSweep(this, () =>
+      sweepAll(
+        (work) => this.#maintain(({ statements }) => work(statements)),
+        () => this.#now(),
+      ),
+    )
   }
 
   async close(): Promise<void> {

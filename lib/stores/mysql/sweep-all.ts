@@ -1,0 +1,32 @@
+import type { SweepResult } from '../store.js'
+import { commit } from './commit.js'
+import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
+import { sweepUnit } from './removal-units.js'
+import type { Unit } from './unit-runner.js'
+
+/** How long a process may hold the sweep between two signs of life. */
+const SWEEP_LEASE_MICROS = 30_000_000
+
+/** Takes the sweep, if nobody holds it, and removes chunk after chunk; others' work comes in between. */
+export async function sweepAll(run: <T>(unit: Unit<T>) => Promise<T>): Promise<SweepResult> {
+  const claimed = await run(async (connection, session, onCommit) => {
+    const statements = [...session.begin, ENSURE_SWEEP_ROW, claimSweep(SWEEP_LEASE_MICROS)]
+    const results = await commit(connection, onCommit, statements)
+    return results.at(-1)?.affectedRows === 1
+  })
+  if (!claimed) return { keys: 0, events: 0, ran: false }
+  let keys = 0
+  let events = 0
+  for (let more = true; more; ) {
+    const chunk = await run((connection, session, onCommit) =>
+      sweepUnit(connection, session, onCommit, SWEEP_LEASE_MICROS),
+    )
+    keys += chunk.keys
+    events += chunk.events
+    more = chunk.more
+  }
+  await run(async (connection, session, onCommit) => {
+    await commit(connection, onCommit, [...session.begin, extendSweep(0)])
+  })
+  return { keys, events, ran: true }
+}
