@@ -1,6 +1,12 @@
-export { type AddressKeyOptions, addressKey, clientAddress } from './http/address-key.js'
+export {
+  type AddressedRequest,
+  type AddressKeyOptions,
+  addressKey,
+  clientAddress,
+} from './http/address-key.js'
 export type { Authorize } from './http/authorize.js'
 export { type Cooldown, type CooldownOptions, type CooldownState, cooldown } from './http/cooldown.js'
+export type { HeaderTarget } from './http/header-target.js'
 export type { StandardHeaders } from './http/headers.js'
 export type {
   DenialHandler,
@@ -11,7 +17,7 @@ export type {
   RequestBehaviourOptions,
   RequestLimitOptions,
 } from './http/options.js'
-export { denialProblem } from './http/problem.js'
+export { denialProblem, refusalProblem } from './http/problem.js'
 export { type RateLimitMiddleware, rateLimit } from './http/rate-limit.js'
 export {
   type LimiterStatus,
@@ -19,6 +25,7 @@ export {
   rateLimitStatus,
   type StatusLimiter,
 } from './http/rate-limit-status.js'
+export { type TellDecisionOptions, tellDecision } from './http/tell-decision.js'
 export type { WarningCode } from './http/warnings.js'
 export type {
   BehaviourOptions,

@@ -4,6 +4,12 @@ import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { checkOptionNames, optionError } from '../stores/option-error.js'
 
+/** A request that says where it comes from: one of Express, of Fastify, or of node:http. */
+export interface AddressedRequest {
+  readonly ip?: string | undefined
+  readonly socket?: { readonly remoteAddress?: string | undefined } | undefined
+}
+
 /** How `addressKey` sees addresses. */
 export interface AddressKeyOptions {
   /**
@@ -26,13 +32,20 @@ const NO_ADDRESS = 'no-address'
  * beside it is taken off) never becomes a key: the address of the socket is used instead (hazards 113 to 116). Requests
  * without any address share the key `no-address`.
  *
+ * A request of node:http has no `ip`: there it is the address of the socket, which behind a proxy is the proxy's.
+ *
  * @example
  * rateLimit({ store, limit: 15, windowSeconds: 900, keyFn: (req) => `login:${addressKey(req, { ipv6Subnet: 64 })}` })
  *
  * @throws TypeError for an unknown option, and for an `ipv6Subnet` that is, or returns for an IPv6 client, anything but
  *   a whole number from 32 to 128.
  */
-export function addressKey(req: Request, options: AddressKeyOptions = {}): string {
+export function addressKey(req: Request, options?: AddressKeyOptions): string
+export function addressKey(
+  req: AddressedRequest,
+  options?: { readonly ipv6Subnet?: number | undefined },
+): string
+export function addressKey(req: AddressedRequest, options: AddressKeyOptions = {}): string {
   checkOptionNames('addressKey', options, ['ipv6Subnet'])
   const { ipv6Subnet = DEFAULT_IPV6_SUBNET } = options
   checkIpv6Subnet(ipv6Subnet)
@@ -42,7 +55,7 @@ export function addressKey(req: Request, options: AddressKeyOptions = {}): strin
   // Loopback is one machine, itself: a prefix would say more than that.
   if (!(address instanceof ipaddr.IPv6) || address.match(LOOPBACK)) return address.toString()
 
-  const bits = typeof ipv6Subnet === 'function' ? ipv6Subnet(req) : ipv6Subnet
+  const bits = typeof ipv6Subnet === 'function' ? ipv6Subnet(req as Request) : ipv6Subnet
   checkBits(bits)
   const network = address
     .toByteArray()
@@ -58,7 +71,7 @@ export function addressKey(req: Request, options: AddressKeyOptions = {}): strin
  * @example
  * clientAddress(req) // '203.0.113.9', also for ::ffff:203.0.113.9
  */
-export function clientAddress(req: Request): string | null {
+export function clientAddress(req: AddressedRequest): string | null {
   const { ip } = req
   const known = ip === undefined ? undefined : addresses.get(ip)
   if (known !== undefined) return known
@@ -83,7 +96,7 @@ function checkBits(value: unknown): void {
 }
 
 // Mocks and adapters of serverless platforms have no socket (hazard 111).
-const clientOf = (req: Request) => parseAddress(req.ip) ?? parseAddress(req.socket?.remoteAddress)
+const clientOf = (req: AddressedRequest) => parseAddress(req.ip) ?? parseAddress(req.socket?.remoteAddress)
 
 /** The address in a text as proxies write it, an IPv4 address inside of IPv6 taken out; null for what is none. */
 export function parseAddress(text: string | undefined): ipaddr.IPv4 | ipaddr.IPv6 | null {

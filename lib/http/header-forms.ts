@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http'
 import { type Item, parseDictionary, serializeDictionary } from 'structured-headers'
 import type { Policy } from '../stores/store.js'
+import type { HeaderTarget } from './header-target.js'
 import { addNamed, isFieldInteger, membersOf, setList } from './list-field.js'
 import { isTighter, type ToldLimit } from './told-limit.js'
 
@@ -13,9 +13,9 @@ import { isTighter, type ToldLimit } from './told-limit.js'
 /** How to tell policies and limits. Nothing in it throws; what cannot be written is left out. */
 export interface HeaderForm {
   /** Adds to the policies that the response tells of already. */
-  addPolicies(res: ServerResponse, policies: readonly Policy[]): void
+  addPolicies(res: HeaderTarget, policies: readonly Policy[]): void
   /** Adds what is left of the limits to what the response tells of already. */
-  addLimits(res: ServerResponse, limits: readonly ToldLimit[]): void
+  addLimits(res: HeaderTarget, limits: readonly ToldLimit[]): void
 }
 
 /** Fields that tell what is left, in any form. A denial removes them, to speak of the violated limits only. */
@@ -58,7 +58,7 @@ const namedLists = (remaining: string, seconds: string): HeaderForm => ({
  * Drafts 6 and 7: `RateLimit-Policy: 5;w=60, 100;w=3600`. There `w` is required, so a window that is no whole number
  * of seconds is left out; and no two policies may have one quota: the longer window, which is the stricter, stays.
  */
-function addQuotas(res: ServerResponse, policies: readonly Policy[]): void {
+function addQuotas(res: HeaderTarget, policies: readonly Policy[]): void {
   const members = membersOf(res, 'RateLimit-Policy', 'number')
   for (const { limit, windowSeconds } of policies) {
     if (!isFieldInteger(limit) || !isFieldInteger(windowSeconds)) continue
@@ -75,8 +75,8 @@ type Told = Pick<ToldLimit, 'remaining' | 'seconds'>
 /** A form that tells of one limit, the tightest: of a decision, and of all limiters on a route. */
 const single = (
   addPolicies: HeaderForm['addPolicies'],
-  read: (res: ServerResponse) => Told,
-  write: (res: ServerResponse, told: ToldLimit) => void,
+  read: (res: HeaderTarget) => Told,
+  write: (res: HeaderTarget, told: ToldLimit) => void,
 ): HeaderForm => ({
   addPolicies,
   addLimits(res, limits) {
@@ -94,7 +94,7 @@ const single = (
 })
 
 /** The number in a field; NaN without one. */
-const numberIn = (res: ServerResponse, field: string): number => Number(res.getHeader(field) ?? Number.NaN)
+const numberIn = (res: HeaderTarget, field: string): number => Number(res.getHeader(field) ?? Number.NaN)
 
 /** `RateLimit-Limit: 5`, `RateLimit-Remaining: 4`, `RateLimit-Reset: 60`. */
 const threeFields = single(

@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http'
 import type { Decision } from '../limiter/decision.js'
 import type { Policy } from '../stores/store.js'
 import { LEGACY_FORM, LIMIT_FIELDS, STANDARD_FORMS } from './header-forms.js'
+import type { HeaderTarget } from './header-target.js'
 import { isLimitDenial, toldLimits } from './told-limit.js'
 
 /**
@@ -30,7 +30,7 @@ const UNAVAILABLE_RETRY_SECONDS = 5
  * seconds is sent whatever the options, except where waiting is no use.
  */
 export function setRateLimitHeaders(
-  res: ServerResponse,
+  res: HeaderTarget,
   policies: readonly Policy[],
   decision: Decision,
   options: HeaderOptions,
@@ -48,7 +48,7 @@ export function setRateLimitHeaders(
 }
 
 /** Seconds, not a date: no clocks to compare (RFC 9110, section 10.2.3). None when no waiting helps. */
-function setRetryAfter(res: ServerResponse, decision: Decision): void {
+function setRetryAfter(res: HeaderTarget, decision: Decision): void {
   const wait = isLimitDenial(decision) ? decision.retryAfterSeconds : UNAVAILABLE_RETRY_SECONDS
   if (wait === null) res.removeHeader('Retry-After')
   else res.setHeader('Retry-After', String(wait))

@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http'
 import { type Item, parseList, serializeList } from 'structured-headers'
+import type { HeaderTarget } from './header-target.js'
 
 /** The highest integer of a structured field: 15 digits (RFC 9651, section 3.3.1). */
 const HIGHEST_INTEGER = 999_999_999_999_999
@@ -13,7 +13,7 @@ export const isFieldInteger = (value: number): boolean =>
  * None when one of them is not of type `type`, or the field is broken: a client must ignore such a field as a whole
  * (RFC 9651, section 4.2), so adding to it would lose what is added.
  */
-export function membersOf(res: ServerResponse, field: string, type: 'string' | 'number'): Item[] {
+export function membersOf(res: HeaderTarget, field: string, type: 'string' | 'number'): Item[] {
   const before = res.getHeader(field)
   if (before === undefined) return []
   try {
@@ -25,7 +25,7 @@ export function membersOf(res: ServerResponse, field: string, type: 'string' | '
 }
 
 /** Sets a List field in canonical form; an empty list is no field (RFC 9651, section 4.1). */
-export function setList(res: ServerResponse, field: string, members: readonly Item[]): void {
+export function setList(res: HeaderTarget, field: string, members: readonly Item[]): void {
   if (members.length > 0) res.setHeader(field, serializeList([...members]))
 }
 
@@ -33,7 +33,7 @@ export function setList(res: ServerResponse, field: string, members: readonly It
  * Adds named members to a List field, so that several limiters on a route make one valid field. A member that would
  * break the field is left out: the others stay readable.
  */
-export function addNamed(res: ServerResponse, field: string, members: readonly Item[]): void {
+export function addNamed(res: HeaderTarget, field: string, members: readonly Item[]): void {
   const added = members.map(serialized).filter((text) => text !== null)
   if (added.length === 0) return
   const before = membersOf(res, field, 'string')

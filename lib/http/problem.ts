@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ProblemDocument } from 'http-problem-details'
-import type { LimitDenial, LimitState } from '../limiter/decision.js'
+import type { Decision, LimitDenial, LimitState } from '../limiter/decision.js'
+import { isLimitDenial } from './told-limit.js'
 
 /** The problem type of a denial, of draft-ietf-httpapi-ratelimit-headers-11; it registers the other one too. */
 export const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
@@ -48,15 +49,23 @@ export function denialProblem(
 }
 
 /**
- * Answers 503: the store is down and the limiter is told to refuse. Nothing of the store's error is shown, but what
- * `members` adds to the problem document.
+ * The problem document of any decision that lets no request pass, for other frameworks than Express: that of a denial,
+ * with status 429, or the 503 of a store that does not answer. To be sent with its own status as
+ * `application/problem+json`, and stored by no cache.
+ *
+ * @example
+ * const problem = refusalProblem(decision)
+ * reply.code(problem.status).type('application/problem+json').send(JSON.stringify(problem))
+ *
+ * @throws TypeError for a decision that lets the request pass.
  */
-export function sendUnavailable(
-  req: IncomingMessage,
-  res: ServerResponse,
-  members: Record<string, object> = {},
-): void {
-  const problem = new ProblemDocument(
+export function refusalProblem(decision: Decision): ProblemDocument {
+  if (decision.allowed) throw new TypeError('Expected `decision` to be a refusal, got one that lets pass')
+  return isLimitDenial(decision) ? denialProblem(decision) : unavailableProblem({})
+}
+
+const unavailableProblem = (members: Record<string, object>): ProblemDocument =>
+  new ProblemDocument(
     {
       type: REDUCED_CAPACITY,
       title: 'Request cannot be satisfied due to temporary server capacity constraints',
@@ -65,7 +74,17 @@ export function sendUnavailable(
     },
     members,
   )
-  sendProblem(req, res, problem)
+
+/**
+ * Answers 503: the store is down and the limiter is told to refuse. Nothing of the store's error is shown, but what
+ * `members` adds to the problem document.
+ */
+export function sendUnavailable(
+  req: IncomingMessage,
+  res: ServerResponse,
+  members: Record<string, object> = {},
+): void {
+  sendProblem(req, res, unavailableProblem(members))
 }
 
 /** Answers 403: an address that is not accepted. */
