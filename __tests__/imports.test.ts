@@ -3,6 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 
 /** What each room may import, lower ones only: a request walks http → limiter → store, a decision walks back. */
 const ROOMS: Record<string, readonly string[]> = {
+  operate: ['operate', 'http', 'limiter', 'stores'],
   http: ['http', 'limiter', 'stores'],
   limiter: ['limiter', 'stores'],
   stores: ['stores'],
@@ -49,6 +50,13 @@ test('importing the package loads no driver and no Express', () => {
     if (isOurs(each) || each.typeOnly || each.to.startsWith('node:')) return false
     return !(PACKAGES[roomOf(each.from)] ?? []).includes(each.to)
   })
+  expect(wrong).toEqual([])
+})
+
+test('what the package works with, but does not need, is imported nowhere, not even for its types', () => {
+  const wrong = imports.filter(({ to }) =>
+    /^(express-rate-limit|@opentelemetry\/|prom-client|fastify)/.test(to),
+  )
   expect(wrong).toEqual([])
 })
 

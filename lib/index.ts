@@ -6,6 +6,10 @@ export {
 } from './http/address-key.js'
 export type { Authorize } from './http/authorize.js'
 export { type Cooldown, type CooldownOptions, type CooldownState, cooldown } from './http/cooldown.js'
+export type {
+  ExpressRateLimitOptions,
+  ExpressRateLimitStoreOptions,
+} from './http/express-rate-limit-options.js'
 export type { HeaderTarget } from './http/header-target.js'
 export type { StandardHeaders } from './http/headers.js'
 export type {
@@ -26,6 +30,11 @@ export {
   type StatusLimiter,
 } from './http/rate-limit-status.js'
 export { type TellDecisionOptions, tellDecision } from './http/tell-decision.js'
+export {
+  type ExpressRateLimitCount,
+  type ExpressRateLimitStore,
+  toExpressRateLimitStore,
+} from './http/to-express-rate-limit-store.js'
 export type { WarningCode } from './http/warnings.js'
 export type {
   BehaviourOptions,

@@ -1,3 +1,4 @@
+import type { AddressInfo } from 'node:net'
 import { Limiter, MemoryStore } from 'express-sql-rate-limit'
 import type { FastifyInstance } from 'fastify'
 import { createFastify } from '../../examples/fastify.js'
@@ -9,8 +10,8 @@ describe('examples/fastify.ts', () => {
 
   const ask = async (path: string, headers: Record<string, string> = {}): Promise<Response> => {
     if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
-    const [address] = app.addresses()
-    return fetch(`http://127.0.0.1:${address?.port}${path}`, { headers })
+    const { port } = app.server.address() as AddressInfo
+    return fetch(`http://127.0.0.1:${port}${path}`, { headers })
   }
 
   test('lets requests pass up to the limit, with the fields of both limits, and refuses with a problem', async () => {

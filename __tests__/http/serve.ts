@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect, type ListenOptions } from 'node:net'
 import express, {
   type Express,
@@ -51,7 +51,7 @@ afterEach(() => {
 })
 
 /** Listens, by default on a free port of all addresses, until the test ends. */
-export async function serve(app: Express, where: ListenOptions = { port: 0 }): Promise<Server> {
+export async function serve(app: RequestListener, where: ListenOptions = { port: 0 }): Promise<Server> {
   const server = createServer(app)
   servers.add(server)
   server.listen(where)

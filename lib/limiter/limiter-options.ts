@@ -42,7 +42,8 @@ export const LIMIT_OPTION_NAMES = [
 /** The name of a limiter that was given none. */
 export const DEFAULT_NAME = 'default'
 
-const HIGHEST_LIMIT = 1_000_000_000_000
+/** The highest limit and cost. */
+export const HIGHEST_LIMIT = 1_000_000_000_000
 const YEAR_SECONDS = 31_536_000
 
 /** @throws TypeError with the option's name, the rule, and the value with its type. */

@@ -1,0 +1,84 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { LRUCache } from 'lru-cache'
+import type { Decision } from '../limiter/decision.js'
+
+/** A hit on its way through express-rate-limit. */
+export interface TakenHit {
+  readonly key: string
+  /** What it took; null when it was refused. */
+  decision: Decision | null
+  /** Whether it was asked for back. */
+  asked: boolean
+}
+
+interface KnownKey {
+  /** The newest hits, oldest first. */
+  readonly hits: TakenHit[]
+  /** When the newest of them stops counting, on the monotonic clock. */
+  until: number
+}
+
+/** The most keys, and the most hits of each, that are remembered for who asks by key alone: some 10 MB. */
+const MOST_KEYS = 5000
+const MOST_HITS = 8
+
+/**
+ * Which hit `decrement(key)` means: express-rate-limit gives no more than the key, and several requests with one key
+ * may be under way.
+ *
+ * It calls `decrement` from the asynchronous context in which it called `increment`, so the hit travels there. Where
+ * there is none, the newest hit of the key is meant that this process took and has not given back.
+ */
+export class TakenHits {
+  readonly #request: AsyncLocalStorage<TakenHit> | null
+  readonly #keys = new LRUCache<string, KnownKey>({ max: MOST_KEYS })
+
+  /** @param byRequest - whether to follow requests; costs every promise of the process a little before Node.js 24 */
+  constructor(byRequest: boolean) {
+    this.#request = byRequest ? new AsyncLocalStorage() : null
+  }
+
+  /** A hit that is about to be decided. To be called before anything is awaited, or the caller's context has no part in it. */
+  begin(key: string): TakenHit {
+    const hit: TakenHit = { key, decision: null, asked: false }
+    // Not `run`: what comes after `increment` is not ours to call.
+    this.#request?.enterWith(hit)
+    return hit
+  }
+
+  /**
+   * The hit was counted.
+   *
+   * @param until - when it stops counting, on the monotonic clock, in milliseconds
+   */
+  took(hit: TakenHit, decision: Decision, until: number): void {
+    hit.decision = decision
+    const known = this.#keys.get(hit.key) ?? { hits: [], until }
+    known.hits.push(hit)
+    if (known.hits.length > MOST_HITS) known.hits.shift()
+    known.until = until
+    this.#keys.set(hit.key, known)
+  }
+
+  /** What is to be given back of a key; null when there is nothing. */
+  giveBack(key: string): Decision | null {
+    const known = this.#keys.get(key)
+    const mine = this.#request?.getStore()
+    const hit = mine?.key === key && !mine.asked ? mine : known?.hits.at(-1)
+    if (hit === undefined) return null
+    hit.asked = true
+    const place = known?.hits.indexOf(hit) ?? -1
+    if (place >= 0) known?.hits.splice(place, 1)
+    return hit.decision
+  }
+
+  /** Whether hits of this key were taken here, in a window that is not over. */
+  knows(key: string): boolean {
+    return (this.#keys.peek(key)?.until ?? 0) > performance.now()
+  }
+
+  /** The key was reset. */
+  forget(key: string): void {
+    this.#keys.delete(key)
+  }
+}
