@@ -189,8 +189,20 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
         .get('/')
         .expect(200)
       const decision = expect.objectContaining({ outcome: 'degraded' })
-      const told = { decision, request: expect.anything(), store }
+      const told = { decision, request: expect.anything(), store, milliseconds: expect.any(Number) }
       expect(messages).toEqual({ decision: [told], 'store-error': [told] })
+    })
+
+    test('tell how long a decision took, with the store and from memory', async () => {
+      const store = new WatchedStore()
+      store.before = () => new Promise((resolve) => setTimeout(resolve, 200))
+      const app = appWith(express, create({ store }))
+      for (const status of [200, 429, 429]) await request(app).get('/').expect(status)
+      const [admitted, denied, remembered] = messages.decision.map(({ milliseconds }) => milliseconds)
+      expect(admitted).toBeGreaterThan(190)
+      expect(denied).toBeGreaterThan(190)
+      expect(remembered).toBeLessThan(190)
+      expect(remembered).toBeGreaterThan(0)
     })
 
     test('tell nothing once nobody listens', async () => {

@@ -11,6 +11,8 @@ export interface DecisionMessage {
   readonly request?: unknown
   /** The store that the limiter counts in. */
   readonly store: Store
+  /** How long the caller has waited for it, from memory or with the store. */
+  readonly milliseconds: number
 }
 
 /** What is published on `express-sql-rate-limit:batch`: one call of a store's `decide`. */
@@ -49,12 +51,19 @@ const storeErrors = channel('express-sql-rate-limit:store-error')
 const batches = channel('express-sql-rate-limit:batch')
 const breakers = channel('express-sql-rate-limit:breaker')
 
-/** Publishes a decision; costs next to nothing while nobody listens. */
-export function publish(decision: Decision, request: unknown, store: Store): void {
-  if (decisions.hasSubscribers) decisions.publish({ decision, request, store } satisfies DecisionMessage)
-  if (decision.outcome === 'degraded' && storeErrors.hasSubscribers) {
-    storeErrors.publish({ decision, request, store } satisfies DecisionMessage)
-  }
+/**
+ * Publishes a decision; costs next to nothing while nobody listens.
+ *
+ * @param askedAt - when it was asked for, on the monotonic clock, in milliseconds
+ */
+export function publish(decision: Decision, request: unknown, store: Store, askedAt: number): void {
+  const isTold = decisions.hasSubscribers
+  const isFailure = decision.outcome === 'degraded' && storeErrors.hasSubscribers
+  if (!isTold && !isFailure) return
+  const milliseconds = performance.now() - askedAt
+  const message: DecisionMessage = { decision, request, store, milliseconds }
+  if (isTold) decisions.publish(message)
+  if (isFailure) storeErrors.publish(message)
 }
 
 /**

@@ -73,10 +73,11 @@ export class Decider {
     const { timeoutMs, maxPending } = this.#behaviour
     const hit = { charges, cost, force }
     const hits = this.#leases ?? this.#lane.batcher
-    let deadline = performance.now() + timeoutMs
+    const askedAt = performance.now()
+    let deadline = askedAt + timeoutMs
     for (let turn: Promise<number> | null; ; deadline += await turn) {
       const refused = force ? [] : this.#refuse(keys, charges, cost)
-      if (refused.length > 0) return this.#report(decisionOf(refused), request)
+      if (refused.length > 0) return this.#report(decisionOf(refused), request, askedAt)
       turn = hits.turn(hit, deadline, maxPending)
       if (turn === null) break
     }
@@ -94,13 +95,13 @@ export class Decider {
         }
         return limitStateOf(policy, keyText((keys[i] as LimitedKey).key), reading)
       })
-      const decision = this.#report(decisionOf(states), request)
+      const decision = this.#report(decisionOf(states), request, askedAt)
       if (allowed)
         this.#tickets.set(decision, { refunds: refundsOf(charges, readings, cost), resets, local: false })
       return decision
     } catch (error) {
       const { decision: decided, refunds } = await this.#fallback.decide(keys, charges, context, error)
-      const decision = this.#report(decided, request)
+      const decision = this.#report(decided, request, askedAt)
       if (refunds.length > 0) this.#tickets.set(decision, { refunds, resets, local: true })
       return decision
     }
@@ -167,10 +168,10 @@ export class Decider {
     return this.#behaviour.dryRun ? dryRunDecision(decision) : decision
   }
 
-  #report(decided: Decision, request: unknown): Decision {
+  #report(decided: Decision, request: unknown, askedAt: number): Decision {
     const { onDecision, onDenied, onDegraded, store } = this.#behaviour
     const decision = this.#asBehaved(decided)
-    publish(decision, request, store)
+    publish(decision, request, store, askedAt)
     if (onDecision !== null) call(onDecision, decision, request)
     if (onDenied !== null && decision.outcome === 'denied') call(onDenied, decision, request)
     if (onDegraded !== null && decision.outcome === 'degraded') call(onDegraded, decision, request)
