@@ -76,6 +76,7 @@ export type {
   Refund,
   Refusal,
   Store,
+  SweepProgress,
   SweepResult,
   Verdict,
 } from './stores/store.js'

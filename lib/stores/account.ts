@@ -66,7 +66,7 @@ export const EMPTY_HEAD: Readonly<Head> = {
 }
 
 /** The instant at which a key is decided: never before, and never equal to, its newest write. */
-export function instantOf(head: Readonly<Head>, now: number): number {
+export function instantOf(head: Pick<Head, 'last'>, now: number): number {
   return now > head.last ? now : head.last + 1
 }
 

@@ -119,6 +119,9 @@ export interface SweepResult {
   readonly ran: boolean
 }
 
+/** Is told what a sweep has removed so far. What it throws ends the sweep. */
+export type SweepProgress = (soFar: Pick<SweepResult, 'keys' | 'events'>) => void
+
 /**
  * What a limiter needs of a store. One batch is one transaction: hits are decided in order, each as if alone, and
  * a verdict is final only when the transaction is. A store rejects with a `StoreError`; it never rejects for a denial.
@@ -147,8 +150,12 @@ export interface Store {
    * behind other calls, but no decision waits behind it.
    */
   probe(signal: AbortSignal, keys?: readonly string[]): Promise<void>
-  /** Removes keys that nobody has used for longer than their window and retention, with their events. */
-  sweep(): Promise<SweepResult>
+  /**
+   * Removes keys that nobody has used for longer than their window and retention, with their events.
+   *
+   * @param onProgress - is told after each transaction what was removed so far; a store may leave that out
+   */
+  sweep(onProgress?: SweepProgress): Promise<SweepResult>
   /**
    * Stops the sweeper, lets decisions that are under way finish, refuses what comes after, and closes what the store
    * itself opened. Idempotent.

@@ -61,14 +61,16 @@ WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (${TABLE_NAMES}) GROUP BY TABL
 ]
 
 /** A difference between the schema and the database, and the statement that removes it. */
-interface Fault {
+export interface Fault {
   readonly table: string
+  /** In words: "column rate_keys.span is missing". */
   readonly what: string
   readonly fix: string
   readonly missingTable: boolean
 }
 
-async function findFaults(connection: Connection): Promise<Fault[]> {
+/** Every difference between the schema files and the tables of the connection's database. */
+export async function findFaults(connection: Pick<Connection, 'run'>): Promise<Fault[]> {
   // Rolled back at once: without autocommit a read leaves a snapshot open.
   const results = await connection.run([...CATALOGUE, ROLLBACK])
   const [tables = [], columns = [], keys = []] = results.map(({ rows }) => rows)
@@ -120,15 +122,20 @@ async function findFaults(connection: Connection): Promise<Fault[]> {
   })
 }
 
-/** All faults in one error, with one statement a table: the DBA copies them. */
-function schemaError(faults: readonly Fault[], cause?: unknown): StoreError {
+/** The statements that mend the faults, one a table: the DBA copies them. */
+export function fixesOf(faults: readonly Fault[]): string[] {
   const byTable = new Map<string, Fault[]>()
   for (const fault of faults) byTable.set(fault.table, [...(byTable.get(fault.table) ?? []), fault])
-  const fixes = Array.from(byTable, ([table, list]) =>
+  return Array.from(byTable, ([table, list]) =>
     list[0]?.missingTable
       ? `${list[0].fix};`
       : `ALTER TABLE ${table} ${list.map(({ fix }) => fix).join(', ')};`,
   )
+}
+
+/** All faults in one error, with the statements that mend them. */
+function schemaError(faults: readonly Fault[], cause?: unknown): StoreError {
+  const fixes = fixesOf(faults)
   const what = faults.map((fault) => fault.what).join('; ')
   return new StoreError(
     'ERR_STORE_SCHEMA',

@@ -1,7 +1,7 @@
 import { beforeAbort, withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds } from '../option-error.js'
 import { publishSweep } from '../publish-sweep.js'
-import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
+import type { Batch, Charge, Reading, Refund, Store, SweepProgress, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { checkSource } from './check-source.js'
@@ -172,9 +172,9 @@ export class MysqlStore implements Store {
    * Removes abandoned keys with their events, in short transactions, by index. One process sweeps at a time: while
    * another does, this returns at once with `ran: false`. Runs by itself every `sweepSeconds`.
    */
-  async sweep(): Promise<SweepResult> {
+  async sweep(onProgress?: SweepProgress): Promise<SweepResult> {
     await this.#whenReady(this.#closing.signal)
-    return publishSweep(this, () => sweepAll((unit) => this.#maintain(unit)))
+    return publishSweep(this, () => sweepAll((unit) => this.#maintain(unit), onProgress))
   }
 
   /** Lets decisions that are under way finish, each by its deadline; refuses what comes after. */

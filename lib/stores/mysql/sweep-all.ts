@@ -1,4 +1,4 @@
-import type { SweepResult } from '../store.js'
+import type { SweepProgress, SweepResult } from '../store.js'
 import { commit } from './commit.js'
 import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
 import { sweepUnit } from './removal-units.js'
@@ -8,7 +8,10 @@ import type { Unit } from './unit-runner.js'
 const SWEEP_LEASE_MICROS = 30_000_000
 
 /** Takes the sweep, if nobody holds it, and removes chunk after chunk; others' work comes in between. */
-export async function sweepAll(run: <T>(unit: Unit<T>) => Promise<T>): Promise<SweepResult> {
+export async function sweepAll(
+  run: <T>(unit: Unit<T>) => Promise<T>,
+  onProgress?: SweepProgress,
+): Promise<SweepResult> {
   const claimed = await run(async (connection, session, onCommit) => {
     const statements = [...session.begin, ENSURE_SWEEP_ROW, claimSweep(SWEEP_LEASE_MICROS)]
     const results = await commit(connection, onCommit, statements)
@@ -24,6 +27,7 @@ export async function sweepAll(run: <T>(unit: Unit<T>) => Promise<T>): Promise<S
     keys += chunk.keys
     events += chunk.events
     more = chunk.more
+    onProgress?.({ keys, events })
   }
   await run(async (connection, session, onCommit) => {
     await commit(connection, onCommit, [...session.begin, extendSweep(0)])

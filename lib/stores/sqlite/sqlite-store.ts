@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
 import { publishSweep } from '../publish-sweep.js'
-import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from '../store.js'
+import type { Batch, Charge, Reading, Refund, Store, SweepProgress, SweepResult, Verdict } from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { isBusy, sqliteError } from './classify-error.js'
@@ -129,11 +129,12 @@ export class SqliteStore implements Store {
    * Removes abandoned keys with their events, in short transactions, by index. One process sweeps at a time: while
    * another does, this returns at once with `ran: false`. Runs by itself every `sweepSeconds`.
    */
-  async sweep(): Promise<SweepResult> {
+  async sweep(onProgress?: SweepProgress): Promise<SweepResult> {
     return publishSweep(this, () =>
       sweepAll(
         (work) => this.#maintain(({ statements }) => work(statements)),
         () => this.#now(),
+        onProgress,
       ),
     )
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SweepResult } from '../store.js'
+import type { SweepProgress, SweepResult } from '../store.js'
 import type { Statements } from './statements.js'
 
 /** Keys, and events of one key, that a sweep removes before it lets others write. */
@@ -15,6 +15,7 @@ const SWEEP_LEASE_MICROS = 30_000_000
 export async function sweepAll(
   transact: <T>(work: (statements: Statements) => T) => Promise<T>,
   now: () => number,
+  onProgress?: SweepProgress,
 ): Promise<SweepResult> {
   const claimed = await transact(({ claimSweep }) => {
     const at = now()
@@ -39,6 +40,7 @@ export async function sweepAll(
       statements.setSweepUntil.run(now() + SWEEP_LEASE_MICROS)
       return expired.length > 0
     })
+    onProgress?.({ keys, events })
     // Let requests in between two chunks.
     await sleep(0)
   }
