@@ -16,6 +16,9 @@ const PACKAGES: Record<string, readonly string[]> = {
   stores: ['lru-cache'],
 }
 
+/** The command line is a program of its own: nothing that an application imports leads to it. */
+const PROGRAM = 'operate/cli/'
+
 interface Import {
   readonly from: string
   readonly to: string
@@ -48,6 +51,7 @@ test('no room imports a higher one', () => {
 test('importing the package loads no driver and no Express', () => {
   const wrong = imports.filter((each) => {
     if (isOurs(each) || each.typeOnly || each.to.startsWith('node:')) return false
+    if (each.from.startsWith(PROGRAM)) return false
     return !(PACKAGES[roomOf(each.from)] ?? []).includes(each.to)
   })
   expect(wrong).toEqual([])
@@ -57,6 +61,11 @@ test('what the package works with, but does not need, is imported nowhere, not e
   const wrong = imports.filter(({ to }) =>
     /^(express-rate-limit|@opentelemetry\/|prom-client|fastify)/.test(to),
   )
+  expect(wrong).toEqual([])
+})
+
+test('nothing imports the command line', () => {
+  const wrong = imports.filter((each) => each.to.startsWith(PROGRAM) && !each.from.startsWith(PROGRAM))
   expect(wrong).toEqual([])
 })
 

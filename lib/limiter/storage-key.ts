@@ -26,6 +26,11 @@ const DIGEST_LENGTH = 43
 export function storageKey(policy: Policy, key: Key, secret: string | null = null): string {
   const namespace =
     policy.algorithm === 'fixed-window' ? `${policy.name}@${policy.windowSeconds}` : policy.name
+  return storedForm(namespace, key, secret)
+}
+
+/** The same for a namespace, which is what comes before `:`, `[`, `"` and `~` in a stored key. */
+export function storedForm(namespace: string, key: Key, secret: string | null): string {
   const text = namespace + encode(key)
   if (secret !== null) return `${namespace}~${createHmac('sha256', secret).update(text).digest('base64url')}`
   // No UTF-16 unit takes more than three bytes of UTF-8.
