@@ -12,7 +12,7 @@ const ROOMS: Record<string, readonly string[]> = {
 /** Packages that a room may load when it is imported; drivers and Express are the application's. */
 const PACKAGES: Record<string, readonly string[]> = {
   http: ['http-problem-details', 'ipaddr.js', 'lru-cache', 'structured-headers'],
-  limiter: ['lru-cache'],
+  limiter: ['lru-cache', 'luxon'],
   stores: ['lru-cache'],
 }
 

@@ -44,6 +44,7 @@ export type {
   StoreErrorRule,
 } from './limiter/behaviour-options.js'
 export type { BreakerState, StoreHealth } from './limiter/breaker.js'
+export type { CalendarOptions, CalendarWindow, Weekday } from './limiter/calendar-options.js'
 export type { BatchMessage, BreakerMessage, DecisionMessage } from './limiter/channels.js'
 export type {
   AllowedDecision,
@@ -68,7 +69,10 @@ export { SqliteStore, type SqliteStoreOptions } from './stores/sqlite/sqlite-sto
 export type {
   Algorithm,
   Batch,
+  Calendar,
+  CalendarUnit,
   Charge,
+  FixedWindow,
   Hit,
   LeaseRequest,
   Policy,

@@ -14,8 +14,8 @@ import { appWith, expressVersions } from './serve.js'
 const createStore = () => new MemoryStore({ sweepSeconds: false })
 const good = (): LimiterOptions => ({ store: createStore(), limit: 1, windowSeconds: 60 })
 
-/** Values that are wrong for each option. Nothing of them may fall back to a default. */
-const wrong: Record<Exclude<keyof LimiterOptions, 'hashKeys'>, unknown[]> = {
+/** Values that are wrong for each option. Nothing of them may fall back to a default. Those of `window`: quotas.test.ts. */
+const wrong: Record<Exclude<keyof LimiterOptions, 'hashKeys' | 'window'>, unknown[]> = {
   store: [undefined, null, 'mysql://localhost', {}, { decide() {} }, () => {}, { ...createStore() }],
   limit: [
     undefined,
@@ -110,7 +110,7 @@ describe('a wrong option throws at construction, with its name, the rule, the va
   })
 
   test.each([
-    ...['Limit', 'max', 'windowMs', 'window', 'keyGenerator', 'passOnStoreError', 'mesage', 'keyfn'],
+    ...['Limit', 'max', 'windowMs', 'windows', 'keyGenerator', 'passOnStoreError', 'mesage', 'keyfn'],
   ])('an unknown option throws too, and says what there is: `%s`', (name) => {
     const options = { ...good(), [name]: 5 }
     const message = new RegExp(`^Unknown option \`${name}\` of .*\\bwindowSeconds\\b`)

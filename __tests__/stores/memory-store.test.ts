@@ -1,3 +1,4 @@
+import { calendarContract } from './calendar-contract.js'
 import { correctionsContract } from './corrections-contract.js'
 import { leaseContract } from './lease-contract.js'
 import { agreesWithModel } from './model-property.js'
@@ -8,6 +9,7 @@ describe('MemoryStore', () => {
   storeContract(openMemory)
   correctionsContract(openMemory)
   leaseContract(openMemory, 300)
+  calendarContract(openMemory, 300)
 
   it('decides any schedule as the reference model does', () => agreesWithModel(openMemory, 500))
 

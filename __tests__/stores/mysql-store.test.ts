@@ -1,5 +1,6 @@
 import { describeServers } from '../servers/describe-servers.js'
 import { createTestDatabase, type TestDatabase } from '../servers/test-database.js'
+import { calendarContract } from './calendar-contract.js'
 import { correctionsContract } from './corrections-contract.js'
 import { leaseContract } from './lease-contract.js'
 import { agreesWithModel } from './model-property.js'
@@ -17,6 +18,7 @@ describeServers('MysqlStore', (server) => {
     storeContract(() => openMysql(database))
     correctionsContract(() => openMysql(database))
     leaseContract(() => openMysql(database), 20)
+    calendarContract(() => openMysql(database), 40)
   })
   describe('statement by statement', () =>
     storeContract(() => openMysql(database, { multipleStatements: false })))

@@ -22,12 +22,20 @@ interface Log {
   attempts: Map<number, number>
 }
 
+type WindowAt = (policy: Policy, at: number) => { start: number; end: number }
+
 /**
  * The oracle: a list of timestamps a key, and counting. Knows nothing of running totals, remembered windows,
  * pruning or transactions, so that it cannot share a mistake with them.
  */
 export class ReferenceModel {
   readonly #logs = new Map<string, Log>()
+  readonly #windowAt: WindowAt
+
+  /** @param windowAt - where the windows of a fixed-window policy begin; default, at multiples of their length */
+  constructor(windowAt: WindowAt = multiplesOf) {
+    this.#windowAt = windowAt
+  }
 
   decide(hits: readonly Hit[], now: number): ExpectedVerdict[] {
     // A batch is one instant: every key is decided at the clock, but never at or before its newest write.
@@ -56,7 +64,7 @@ export class ReferenceModel {
         const log = this.#log(key)
         const fixed = charge.policy.algorithm === 'fixed-window'
         if (fixed && (allowed || charge.denied)) {
-          const start = startOf(charge.policy, instant(key))
+          const { start } = this.#windowAt(charge.policy, instant(key))
           log.attempts.set(start, (log.attempts.get(start) ?? 0) + (granted ?? cost))
           log.last = instant(key)
         }
@@ -77,7 +85,7 @@ export class ReferenceModel {
   refund(key: string, policy: Policy, cost: number, at: number): void {
     const log = this.#log(key)
     if (policy.algorithm === 'fixed-window') {
-      const start = startOf(policy, at)
+      const { start } = this.#windowAt(policy, at)
       const attempts = log.attempts.get(start) ?? 0
       if (attempts >= cost) log.attempts.set(start, attempts - cost)
       return
@@ -114,14 +122,14 @@ export class ReferenceModel {
 
   #used(key: string, policy: Policy, at: number): number {
     const log = this.#log(key)
-    if (policy.algorithm === 'fixed-window') return log.attempts.get(startOf(policy, at)) ?? 0
+    if (policy.algorithm === 'fixed-window') return log.attempts.get(this.#windowAt(policy, at).start) ?? 0
     return sum(log.admitted.filter(({ ts }) => ts > at - policy.windowMicros))
   }
 
   /** Tries out each moment at which an event leaves. */
   #retry(key: string, policy: Policy, cost: number, at: number, now: number): number {
     if (cost > policy.limit) return Number.POSITIVE_INFINITY
-    if (policy.algorithm === 'fixed-window') return startOf(policy, at) + policy.windowMicros - now
+    if (policy.algorithm === 'fixed-window') return this.#windowAt(policy, at).end - now
     for (const { ts } of this.#log(key).admitted) {
       const then = ts + policy.windowMicros
       if (then > at && this.#used(key, policy, then) + cost <= policy.limit) return then - now
@@ -132,7 +140,10 @@ export class ReferenceModel {
 
 const sum = (events: readonly { cost: number }[]): number =>
   events.reduce((total, { cost }) => total + cost, 0)
-const startOf = ({ windowMicros }: Policy, at: number): number => at - (at % windowMicros)
+const multiplesOf: WindowAt = ({ windowMicros }, at) => {
+  const start = at - (at % windowMicros)
+  return { start, end: start + windowMicros }
+}
 
 /** The function, asked once for each key. */
 function remembered(of: (key: string) => number): (key: string) => number {

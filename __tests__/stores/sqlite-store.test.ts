@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { calendarContract } from './calendar-contract.js'
 import { correctionsContract } from './corrections-contract.js'
 import { leaseContract } from './lease-contract.js'
 import { agreesWithModel } from './model-property.js'
@@ -21,6 +22,7 @@ describe('SqliteStore', () => {
   storeContract(open)
   correctionsContract(open)
   leaseContract(open, 60)
+  calendarContract(open, 100)
 
   it('decides any schedule as the reference model does', () => agreesWithModel(open, 150))
 })

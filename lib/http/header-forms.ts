@@ -1,8 +1,7 @@
 import { type Item, parseDictionary, serializeDictionary } from 'structured-headers'
-import type { Policy } from '../stores/store.js'
 import type { HeaderTarget } from './header-target.js'
 import { addNamed, isFieldInteger, membersOf, setList } from './list-field.js'
-import { isTighter, type ToldLimit } from './told-limit.js'
+import { isTighter, type ToldLimit, type ToldPolicy } from './told-limit.js'
 
 /*
  * The forms in which limits are told, each frozen: a client that was written for one keeps working. All of
@@ -13,7 +12,7 @@ import { isTighter, type ToldLimit } from './told-limit.js'
 /** How to tell policies and limits. Nothing in it throws; what cannot be written is left out. */
 export interface HeaderForm {
   /** Adds to the policies that the response tells of already. */
-  addPolicies(res: HeaderTarget, policies: readonly Policy[]): void
+  addPolicies(res: HeaderTarget, policies: readonly ToldPolicy[]): void
   /** Adds what is left of the limits to what the response tells of already. */
   addLimits(res: HeaderTarget, limits: readonly ToldLimit[]): void
 }
@@ -35,7 +34,7 @@ export const LIMIT_FIELDS = [
  */
 const namedLists = (remaining: string, seconds: string): HeaderForm => ({
   addPolicies(res, policies) {
-    const memberOf = ({ name, limit, windowSeconds }: Policy): Item => {
+    const memberOf = ({ name, limit, windowSeconds }: ToldPolicy): Item => {
       const parameters = new Map([['q', limit]])
       if (Number.isInteger(windowSeconds)) parameters.set('w', windowSeconds)
       return [name, parameters]
@@ -58,7 +57,7 @@ const namedLists = (remaining: string, seconds: string): HeaderForm => ({
  * Drafts 6 and 7: `RateLimit-Policy: 5;w=60, 100;w=3600`. There `w` is required, so a window that is no whole number
  * of seconds is left out; and no two policies may have one quota: the longer window, which is the stricter, stays.
  */
-function addQuotas(res: HeaderTarget, policies: readonly Policy[]): void {
+function addQuotas(res: HeaderTarget, policies: readonly ToldPolicy[]): void {
   const members = membersOf(res, 'RateLimit-Policy', 'number')
   for (const { limit, windowSeconds } of policies) {
     if (!isFieldInteger(limit) || !isFieldInteger(windowSeconds)) continue

@@ -2,7 +2,7 @@ import type { Decision } from '../limiter/decision.js'
 import type { Policy } from '../stores/store.js'
 import { LEGACY_FORM, LIMIT_FIELDS, STANDARD_FORMS } from './header-forms.js'
 import type { HeaderTarget } from './header-target.js'
-import { isLimitDenial, toldLimits } from './told-limit.js'
+import { isLimitDenial, toldLimits, toldPolicies } from './told-limit.js'
 
 /**
  * The form of the `RateLimit` and `RateLimit-Policy` fields, by the revision of draft-ietf-httpapi-ratelimit-headers;
@@ -41,7 +41,7 @@ export function setRateLimitHeaders(
   const limits = toldLimits(decision)
   if (options.standardHeaders !== false) {
     const form = STANDARD_FORMS[options.standardHeaders]
-    form.addPolicies(res, policies)
+    form.addPolicies(res, toldPolicies(policies, decision))
     form.addLimits(res, limits)
   }
   if (options.legacyHeaders) LEGACY_FORM.addLimits(res, limits)

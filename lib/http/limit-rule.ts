@@ -36,7 +36,7 @@ export class LimitRule {
 
   /** @throws TypeError for a wrong option. */
   constructor(options: RequestLimitOptions, decider: Decider, address: AddressKeyOptions) {
-    const { keyFn, limit, windowSeconds, name = DEFAULT_NAME } = options
+    const { keyFn, limit, windowSeconds, window, name = DEFAULT_NAME } = options
     if (keyFn !== undefined && typeof keyFn !== 'function') throw optionError('keyFn', 'a function', keyFn)
     this.#options = options
     this.#decider = decider
@@ -47,9 +47,10 @@ export class LimitRule {
       ...options,
       limit: isFunction(limit) ? 0 : limit,
       windowSeconds: isFunction(windowSeconds) ? 1 : windowSeconds,
+      window: isFunction(window) ? 'day' : window,
       name: isFunction(name) ? DEFAULT_NAME : name,
     })
-    const isStatic = ![limit, windowSeconds, name].some(isFunction)
+    const isStatic = ![limit, windowSeconds, window, name].some(isFunction)
     this.policy = isStatic ? decider.register(fixed) : null
     this.addressName = this.byAddress && !isFunction(name) ? name : null
   }
@@ -70,13 +71,19 @@ export class LimitRule {
   }
 
   async #policyOf(req: Request, res: Response): Promise<Policy> {
-    const { limit, windowSeconds, name = DEFAULT_NAME } = this.#options
-    const values = { limit: await ask(limit), windowSeconds: await ask(windowSeconds), name: await ask(name) }
+    const { limit, windowSeconds, window, name = DEFAULT_NAME } = this.#options
+    const values = {
+      limit: await ask(limit),
+      windowSeconds: windowSeconds === undefined ? undefined : await ask(windowSeconds),
+      window: window === undefined ? undefined : await ask(window),
+      name: await ask(name),
+    }
     // A function that gives no limit must not become "no limit" (hazard 137).
     checkLimit(values.limit)
-    checkWindowSeconds(values.windowSeconds)
+    if (window === undefined) checkWindowSeconds(values.windowSeconds)
+    else if (values.window === undefined) throw optionError('window', 'a calendar window', values.window)
     checkName(values.name)
-    const id = `${values.name} ${values.limit} ${values.windowSeconds}`
+    const id = `${values.name} ${values.limit} ${values.windowSeconds ?? JSON.stringify(values.window)}`
     let policy = this.#policies.get(id)
     if (policy === undefined) {
       policy = this.#decider.register(resolveLimit({ ...this.#options, ...values }))

@@ -5,6 +5,7 @@ import {
   type BehaviourOptions,
   resolveBehaviour,
 } from '../limiter/behaviour-options.js'
+import type { CalendarWindow } from '../limiter/calendar-options.js'
 import { Decider } from '../limiter/decider.js'
 import type { DegradedDecision, DeniedDecision } from '../limiter/decision.js'
 import type { LeaseOptions } from '../limiter/lease-options.js'
@@ -34,11 +35,14 @@ export type DenialHandler = (
 ) => unknown
 
 /** One limit on requests. Its options are those of `LimitOptions`, where the rule may depend on the request. */
-export interface RequestLimitOptions extends Omit<LimitOptions, 'limit' | 'windowSeconds' | 'name'> {
+export interface RequestLimitOptions
+  extends Omit<LimitOptions, 'limit' | 'windowSeconds' | 'window' | 'name'> {
   /** Highest cost admitted in a window, as in `LimitOptions`. */
   readonly limit: PerRequest<number>
-  /** Length of the window in seconds, as in `LimitOptions`. */
-  readonly windowSeconds: PerRequest<number>
+  /** Length of the window in seconds, as in `LimitOptions`. Give either this or `window`. */
+  readonly windowSeconds?: PerRequest<number> | undefined
+  /** The windows of a calendar, as in `LimitOptions`. */
+  readonly window?: PerRequest<CalendarWindow> | undefined
   /** The policy's name, as in `LimitOptions`. Default `default`. */
   readonly name?: PerRequest<string> | undefined
   /**

@@ -10,8 +10,9 @@ const REDUCED_CAPACITY = 'https://iana.org/assignments/http-problem-types#tempor
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** No key, and nothing of the store: what the client may know is the rule and its wait. */
-function sentenceOf({ policy, limit, windowSeconds, retryAfterSeconds }: LimitState): string {
-  const rule = `Limit "${policy}" allows ${plural(limit, 'request')} per ${plural(windowSeconds, 'second')}.`
+function sentenceOf({ policy, limit, windowSeconds, every, retryAfterSeconds }: LimitState): string {
+  const window = every ?? plural(windowSeconds, 'second')
+  const rule = `Limit "${policy}" allows ${plural(limit, 'request')} per ${window}.`
   return retryAfterSeconds === null && limit > 0 ? `${rule} This request alone costs more than that.` : rule
 }
 

@@ -1,4 +1,5 @@
 import type { Decision, LimitDenial, LimitState } from '../limiter/decision.js'
+import type { Policy } from '../stores/store.js'
 
 /** What a response tells of one limit, in whichever form. All numbers are whole and not negative. */
 export interface ToldLimit {
@@ -12,6 +13,9 @@ export interface ToldLimit {
   /** Seconds after which this limit lets the same hit pass: 0 when it passes, `Infinity` when it never can. */
   readonly wait: number
 }
+
+/** What a response tells of one policy. A window of unknown length is NaN seconds, for which no form has a place. */
+export type ToldPolicy = Pick<Policy, 'name' | 'limit' | 'windowSeconds'>
 
 /**
  * Whether the request is refused for a limit, by the store or while it is down by this process's own count. Shadow mode
@@ -27,6 +31,20 @@ export const isLimitDenial = (decision: Decision): decision is LimitDenial =>
 export function toldLimits(decision: Decision): ToldLimit[] {
   const refused = isLimitDenial(decision)
   return decision.limits.filter(({ denied }) => denied || !refused).map((state) => toldOf(state, refused))
+}
+
+/**
+ * What is told of the policies. Of a calendar it is the length of the window that the decision is about, as the store has
+ * told it: February's quota is not one of 30 days.
+ */
+export function toldPolicies(policies: readonly Policy[], { limits }: Decision): readonly ToldPolicy[] {
+  if (policies.every(({ calendar }) => calendar === undefined)) return policies
+  return policies.map((policy) => {
+    const { name, limit, calendar } = policy
+    if (calendar === undefined) return policy
+    const state = limits.find((each) => each.policy === name && each.limit === limit)
+    return { name, limit, windowSeconds: state?.windowSeconds ?? Number.NaN }
+  })
 }
 
 /**

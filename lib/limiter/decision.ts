@@ -1,4 +1,4 @@
-import type { Policy, Reading } from '../stores/store.js'
+import type { Calendar, CalendarUnit, Policy, Reading } from '../stores/store.js'
 import type { StoreError } from '../stores/store-error.js'
 
 /** One limit's part of a decision. */
@@ -9,8 +9,10 @@ export interface LimitState {
   readonly key: string
   /** Highest cost admitted in a window. */
   readonly limit: number
-  /** Length of the window in seconds. */
+  /** Length of the window in seconds; of a calendar window, that of the one which counted the hit. */
   readonly windowSeconds: number
+  /** What a calendar window begins with; windows of one length have none. */
+  readonly every?: CalendarUnit
   /** Whether this limit denies the hit. A hit that any limit denies is charged to none. */
   readonly denied: boolean
   /** Cost inside the window, this hit included when it was admitted; for a fixed window attempts. */
@@ -111,7 +113,7 @@ export const wholeSeconds = (micros: number): number => Math.max(0, Math.ceil(mi
 export function limitStateOf(policy: Policy, key: string, reading: Reading): LimitState {
   const { denied, used, retryMicros, resetMicros } = reading
   const wait = Number.isFinite(retryMicros) ? Math.max(1, wholeSeconds(retryMicros)) : null
-  return {
+  const state: LimitState = {
     policy: policy.name,
     key,
     limit: policy.limit,
@@ -122,6 +124,15 @@ export function limitStateOf(policy: Policy, key: string, reading: Reading): Lim
     retryAfterSeconds: denied ? wait : 0,
     resetSeconds: wholeSeconds(resetMicros),
   }
+  const { calendar } = policy
+  return calendar === undefined
+    ? state
+    : { ...state, every: calendar.every, windowSeconds: lengthAt(calendar, reading.windowStart) }
+}
+
+/** The length in seconds of the window that begins at an instant. */
+function lengthAt(calendar: Calendar, start: number): number {
+  return (calendar.windowAt(start).end - start) / 1_000_000
 }
 
 const waitOf = ({ retryAfterSeconds }: LimitState): number => retryAfterSeconds ?? Number.POSITIVE_INFINITY

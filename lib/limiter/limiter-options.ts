@@ -1,25 +1,32 @@
 import { checkBoolean, checkOptionNames, optionError } from '../stores/option-error.js'
-import type { Algorithm, Policy } from '../stores/store.js'
+import type { Algorithm, Calendar, Policy } from '../stores/store.js'
 import {
   BEHAVIOUR_OPTION_NAMES,
   type Behaviour,
   type BehaviourOptions,
   resolveBehaviour,
 } from './behaviour-options.js'
+import { type CalendarWindow, longestSeconds, resolveCalendar } from './calendar-options.js'
 import { checkLease, type LeaseOptions } from './lease-options.js'
 
 /** One limit: how much, in what time, counted how. */
 export interface LimitOptions {
   /** Highest cost admitted in a window: a whole number from 0, which denies everything, to 1,000,000,000,000. */
   readonly limit: number
-  /** Length of the window in seconds: 0.001 to 31,536,000 (a year). */
-  readonly windowSeconds: number
+  /** Length of the window in seconds: 0.001 to 31,536,000 (a year). Give either this or `window`. */
+  readonly windowSeconds?: number | undefined
+  /**
+   * The windows of a calendar instead of a length: `'day'`, `'month'`, or `{ every: 'month', timeZone: 'Europe/Berlin' }`.
+   * They count as a `fixed-window` does, attempts, from the first instant of a day of that time zone to the first of the
+   * next, by the store's clock.
+   */
+  readonly window?: CalendarWindow | undefined
   /**
    * The policy's name in headers and problems, and the namespace of its keys: letters, digits and `._-`, up to 64.
    * Default `default`. Limiters of one name on one store share what they count of equal keys.
    */
   readonly name?: string | undefined
-  /** Default `sliding-window`. */
+  /** Default `sliding-window`, and with `window` always `fixed-window`. */
   readonly algorithm?: Algorithm | undefined
   /** How long admitted events are kept past their window, in seconds, as an audit log: 0 to 31,536,000. Default 0. */
   readonly retainSeconds?: number | undefined
@@ -33,6 +40,7 @@ export interface LimiterOptions extends LimitOptions, BehaviourOptions, LeaseOpt
 export const LIMIT_OPTION_NAMES = [
   'limit',
   'windowSeconds',
+  'window',
   'name',
   'algorithm',
   'retainSeconds',
@@ -48,15 +56,17 @@ const YEAR_SECONDS = 31_536_000
 
 /** @throws TypeError with the option's name, the rule, and the value with its type. */
 export function resolveLimit(options: LimitOptions): Policy {
-  const { limit, windowSeconds, name = DEFAULT_NAME, algorithm = 'sliding-window' } = options
-  const { retainSeconds = 0, audit = false } = options
+  const { limit, window, name = DEFAULT_NAME, retainSeconds = 0, audit = false } = options
   checkLimit(limit)
-  checkWindowSeconds(windowSeconds)
+  const { windowSeconds, calendar } = lengthOf(options)
+  const { algorithm = window === undefined ? 'sliding-window' : 'fixed-window' } = options
   checkSeconds('retainSeconds', retainSeconds, 0)
   checkName(name)
   if (algorithm !== 'sliding-window' && algorithm !== 'fixed-window') {
     throw optionError('algorithm', '`sliding-window` or `fixed-window`', algorithm)
   }
+  if (calendar !== undefined && algorithm === 'sliding-window')
+    throw optionError('algorithm', '`fixed-window` or left out, where there is a `window`', algorithm)
   checkBoolean('audit', audit)
   return {
     name,
@@ -64,9 +74,24 @@ export function resolveLimit(options: LimitOptions): Policy {
     windowSeconds,
     windowMicros: Math.round(windowSeconds * 1_000_000),
     algorithm,
+    calendar,
     keepMicros: Math.round((windowSeconds + retainSeconds) * 1_000_000),
     audit,
   }
+}
+
+function lengthOf({ windowSeconds, window }: LimitOptions): {
+  windowSeconds: number
+  calendar: Calendar | undefined
+} {
+  if (window === undefined) {
+    checkWindowSeconds(windowSeconds)
+    return { windowSeconds, calendar: undefined }
+  }
+  if (windowSeconds !== undefined)
+    throw optionError('windowSeconds', 'left out where there is a `window`', windowSeconds)
+  const calendar = resolveCalendar(window)
+  return { windowSeconds: longestSeconds(calendar), calendar }
 }
 
 /** @throws TypeError with the option's name, the rule, and the value with its type. */

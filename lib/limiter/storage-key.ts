@@ -16,23 +16,30 @@ const DIGEST_LENGTH = 43
  *
  * `name:text` for a text, `name[…]` for parts, `name"…` for a text that is not well-formed Unicode. Names have none
  * of `:`, `[`, `"`, `~` and `@` in them, so what follows the name tells the form. A fixed window's counter belongs to its
- * length too: `name@seconds:text`. A form longer than 119 bytes is cut and ends in `#` and its SHA-256; it then has
+ * length too: `name@seconds:text`; one of a calendar to its unit, first day and time zone, as in
+ * `name@month.15/europe/berlin:text`. A form longer than 119 bytes is cut and ends in `#` and its SHA-256; it then has
  * 120 bytes, which no other form has.
  *
- * With a secret, `name~` and the HMAC-SHA256 of that form, so that neither an address nor an e-mail is at rest.
+ * With a secret, `name~` and the HMAC-SHA256 of that form, so that neither an address nor an e-mail is at rest. What stands
+ * before it is cut where it is too long: the hash tells it apart.
  *
  * @throws TypeError for an empty text, no parts, or anything that is neither a text nor an array of texts.
  */
 export function storageKey(policy: Policy, key: Key, secret: string | null = null): string {
   const namespace =
-    policy.algorithm === 'fixed-window' ? `${policy.name}@${policy.windowSeconds}` : policy.name
+    policy.algorithm === 'fixed-window'
+      ? `${policy.name}@${policy.calendar?.id ?? policy.windowSeconds}`
+      : policy.name
   return storedForm(namespace, key, secret)
 }
 
 /** The same for a namespace, which is what comes before `:`, `[`, `"` and `~` in a stored key. */
 export function storedForm(namespace: string, key: Key, secret: string | null): string {
   const text = namespace + encode(key)
-  if (secret !== null) return `${namespace}~${createHmac('sha256', secret).update(text).digest('base64url')}`
+  if (secret !== null) {
+    const digest = createHmac('sha256', secret).update(text).digest('base64url')
+    return `${namespace.slice(0, LONGEST_PLAIN - 1 - DIGEST_LENGTH)}~${digest}`
+  }
   // No UTF-16 unit takes more than three bytes of UTF-8.
   if (text.length * 3 <= LONGEST_PLAIN || Buffer.byteLength(text) <= LONGEST_PLAIN) return text
   const digest = createHash('sha256').update(text).digest('base64url')

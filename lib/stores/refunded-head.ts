@@ -1,4 +1,5 @@
 import type { Head } from './account.js'
+import { windowStartAt } from './fixed-window.js'
 import type { Policy } from './store.js'
 
 /**
@@ -11,7 +12,7 @@ import type { Policy } from './store.js'
 export function refundedHead(head: Readonly<Head>, policy: Policy, cost: number, at: number): Head | null {
   const total = head.total - cost
   if (policy.algorithm === 'fixed-window') {
-    const isSameWindow = head.memoFirst === at - (at % policy.windowMicros)
+    const isSameWindow = head.memoFirst === windowStartAt(policy, at)
     return isSameWindow && total >= head.memoBase ? { ...head, total } : null
   }
   return {

@@ -1,5 +1,6 @@
 import { type Account, type Head, instantOf, stampOf, type WindowStart } from './account.js'
 import type { Demand } from './demand.js'
+import { windowEndAt, windowStartAt } from './fixed-window.js'
 import type { Policy, Reading, Refusal } from './store.js'
 
 /** What must be written for one key, all in the same transaction. */
@@ -56,11 +57,6 @@ export class SettlingKey {
     this.stamp = stampOf(account.head, this.at, demand.leaseMicros)
   }
 
-  /** Fixed windows begin at multiples of their length since the epoch. */
-  #fixedStart(policy: Policy): number {
-    return this.at - (this.at % policy.windowMicros)
-  }
-
   #sliding(policy: Policy): WindowStart {
     const window = this.#account.windows.get(policy.windowMicros)
     if (window === undefined) throw new Error(`window of ${policy.windowMicros} µs was not read`)
@@ -71,7 +67,7 @@ export class SettlingKey {
   #before(policy: Policy): number {
     const { head } = this.#account
     if (policy.algorithm === 'fixed-window') {
-      return head.memoFirst === this.#fixedStart(policy) ? head.total - head.memoBase : 0
+      return head.memoFirst === windowStartAt(policy, this.at) ? head.total - head.memoBase : 0
     }
     const { first, base } = this.#sliding(policy)
     if (first === 0) return 0
@@ -101,15 +97,14 @@ export class SettlingKey {
     const { now } = this.#account
     const used = this.used(policy)
     if (policy.algorithm === 'fixed-window') {
-      const windowStart = this.#fixedStart(policy)
-      const untilEnd = windowStart + policy.windowMicros - now
+      const untilEnd = windowEndAt(policy, this.at) - now
       return {
         denied,
         used,
         retryMicros: denied ? untilEnd : 0,
         resetMicros: untilEnd,
         at: this.at,
-        windowStart,
+        windowStart: windowStartAt(policy, this.at),
       }
     }
     const first = this.#sliding(policy).first || (used > 0 ? this.stamp : 0)
@@ -152,7 +147,8 @@ export class SettlingKey {
 
   /** Refusals belong to the count that was full when they were refused: not to one that was reset since. */
   countRefusal({ policy, attempts, windowStart, seen }: Refusal): void {
-    if (windowStart === this.#fixedStart(policy) && this.#before(policy) >= seen) this.count(policy, attempts)
+    if (windowStart === windowStartAt(policy, this.at) && this.#before(policy) >= seen)
+      this.count(policy, attempts)
   }
 
   /** Counts attempts or admitted cost. What a fixed window counts of denied attempts is cut, so that it never overflows. */
@@ -196,7 +192,7 @@ export class SettlingKey {
   #memo(policy: Policy): WindowStart {
     const { head } = this.#account
     if (policy.algorithm === 'fixed-window') {
-      const first = this.#fixedStart(policy)
+      const first = windowStartAt(policy, this.at)
       return { first, base: head.memoFirst === first ? head.memoBase : 0 }
     }
     const window = this.#sliding(policy)

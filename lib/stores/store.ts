@@ -8,17 +8,37 @@
  */
 export type Algorithm = 'sliding-window' | 'fixed-window'
 
+/** What a calendar window begins with. */
+export type CalendarUnit = 'hour' | 'day' | 'week' | 'month' | 'year'
+
+/** One window, in microseconds since the epoch: from `start` on, and before `end`, which begins the next one. */
+export interface FixedWindow {
+  readonly start: number
+  readonly end: number
+}
+
+/** Windows that begin with the hours, days, weeks, months or years of a time zone, and so are not all of one length. */
+export interface Calendar {
+  readonly every: CalendarUnit
+  /** Tells calendars apart, and is a part of stored keys: `day`, `month.15/europe/berlin`. */
+  readonly id: string
+  /** The window that holds an instant of the store's clock, in microseconds since the epoch. */
+  windowAt(micros: number): FixedWindow
+}
+
 /** A limit as a store sees it. It travels with every hit: a store knows no limiter and keeps no limit of its own. */
 export interface Policy {
   /** Shown in headers, and the namespace of the keys. */
   readonly name: string
   /** Highest cost admitted in a window: 0 to 1,000,000,000,000. 0 denies everything. */
   readonly limit: number
-  /** Length of the window in seconds, 0.001 to 31,536,000 (a year). */
+  /** Length of the window in seconds, 0.001 to 31,536,000 (a year). With a `calendar` no window is longer. */
   readonly windowSeconds: number
   /** The same length in whole microseconds, the unit in which stores keep time. */
   readonly windowMicros: number
   readonly algorithm: Algorithm
+  /** Where the windows of a fixed-window policy begin, when that is not at multiples of their length since the epoch. */
+  readonly calendar?: Calendar | undefined
   /**
    * How long the key's events must be kept, in microseconds: the window, the retention of the audit log, and the
    * window of any other policy that counts the same events.

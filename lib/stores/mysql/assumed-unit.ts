@@ -1,5 +1,6 @@
 import { type Account, EMPTY_HEAD, instantOf, type WindowStart } from '../account.js'
 import type { Demand } from '../demand.js'
+import { windowEndAt } from '../fixed-window.js'
 import { settle } from '../settle.js'
 import type { Batch, Verdict } from '../store.js'
 import { type Assumption, assumedEvent, assumedWrite, isStale } from './assumed-statements.js'
@@ -109,8 +110,9 @@ function remembered(
 /** Until the first event of a window leaves, or a fixed window ends, nothing but writes changes what is decided. */
 function assumptionOf({ head, windows }: Account, { policies }: Demand, from: number): Assumption {
   const at = instantOf(head, from)
-  const ends = policies.map(({ algorithm, windowMicros }) => {
-    if (algorithm === 'fixed-window') return at - (at % windowMicros) + windowMicros
+  const ends = policies.map((policy) => {
+    const { algorithm, windowMicros } = policy
+    if (algorithm === 'fixed-window') return windowEndAt(policy, at)
     const first = windows.get(windowMicros)?.first ?? 0
     return first === 0 ? Number.MAX_SAFE_INTEGER : first + windowMicros
   })

@@ -1,3 +1,4 @@
+import { windowStartAt } from '../fixed-window.js'
 import type { Charge, Refund } from '../store.js'
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
@@ -27,8 +28,7 @@ export async function refundUnit(
 
   const statements = refunds.flatMap(({ key, policy, cost, at }) => {
     const rkey = keyLiteral(key)
-    if (policy.algorithm === 'fixed-window')
-      return [takeFromFixed(rkey, at - (at % policy.windowMicros), cost)]
+    if (policy.algorithm === 'fixed-window') return [takeFromFixed(rkey, windowStartAt(policy, at), cost)]
     const event = `${rkey} ${at}`
     const hits = left.get(event) ?? 0
     if (hits < cost) return []
