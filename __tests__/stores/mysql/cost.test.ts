@@ -127,6 +127,16 @@ describeServers('what a thousand hits cost', (server) => {
     })
   })
 
+  it('one after the other with leases of a hundred: two round trips for a hundred hits', async () => {
+    const by = new Limiter({ store, name: 'leased', limit: 1_000_000, windowSeconds: 600, lease: 100 })
+    const cost = await costOf(() => waves(by, 1000, ['a']))
+    expect(cost.commits).toBeGreaterThanOrEqual(10)
+    // A lease lives for a second: on a machine that stands still it ends before it is used up.
+    expect(cost.commits).toBeLessThanOrEqual(15)
+    expect(cost.trips).toBeLessThanOrEqual(2 * cost.commits)
+    expect(cost.inserted).toBeLessThanOrEqual(15)
+  })
+
   it('over the limit: one look, and nothing written', async () => {
     const by = limiter(5)
     await waves(by, 5, ['a'])

@@ -42,6 +42,19 @@ describe('what is remembered of a key', () => {
     expect(key.startOf(WINDOW, 5_500_000)).toEqual({ first: 6_000_000, base: 5 })
   })
 
+  it('counts a lease as there until a window after its end, and forgets nothing before its time', () => {
+    const key = readKey()
+    const stamp = 7_000_000
+    const leased = { ts: stamp, hits: 10, total: 15 }
+    key.wrote(
+      { key: 'p:a', head: head(6_000_000, 15, { stamp }), expiresAt: 0, event: leased, prune: null },
+      [by],
+    )
+    expect(key.startOf(WINDOW, 600_000)).toEqual({ first: 1_000_000, base: 0 })
+    expect(key.startOf(WINDOW, 6_500_000)).toEqual({ first: stamp, base: 5 })
+    expect(key.startOf(WINDOW, stamp)).toEqual({ first: 0, base: 0 })
+  })
+
   it('says nothing of what lies before it, as after a clock that steps back', () => {
     expect(readKey().startOf(WINDOW, 400_000)).toBeUndefined()
   })

@@ -91,6 +91,22 @@ describeServers('a decision in one packet', (server) => {
     expect((await hit(store, 'a', policy())).denied).toBe(true)
   })
 
+  it('is not taken for a lease, nor for what is stored after it, until its end is past', async () => {
+    const lease = { units: 10, micros: 150_000 }
+    await hit(store, 'a', roomy)
+    const ask = (): Promise<unknown> => decide(store, [{ charges: [charge('a', roomy)], cost: 1, lease }])
+    expect(await tripsOf(ask)).toBe(2)
+    expect(await tripsOf(() => hit(store, 'a', roomy))).toBe(2)
+    expect((await peek(other, 'a', roomy)).used).toBe(12)
+    await sleep(200)
+    await hit(store, 'a', roomy)
+    expect(await tripsOf(() => hit(store, 'a', roomy))).toBe(1)
+    expect(await hit(store, 'a', roomy)).toMatchObject({ used: 15, denied: false })
+    expect(await stored()).toBe(15)
+    const rows = await database.query('SELECT last_ts, stamp_ts FROM rate_keys')
+    expect(rows).toEqual([{ last_ts: expect.any(Number), stamp_ts: 0 }])
+  })
+
   it('gives way when another process has written the key, and is exact', async () => {
     const ten = policy({ limit: 10 })
     const outcomes: boolean[] = []
