@@ -15,18 +15,29 @@ const makeStore: Record<Exclude<StoreKind, 'redis'>, (place: string) => Store> =
   memory: () => new MemoryStore(),
 }
 
-/** This package, with the defaults of its README. */
-export function ours(store: Exclude<StoreKind, 'redis'>, algorithm: Algorithm): Contender {
+/**
+ * This package, with the defaults of its README.
+ *
+ * @param lease - units that it takes at a time, where the limit is large enough for them
+ */
+export function ours(store: Exclude<StoreKind, 'redis'>, algorithm: Algorithm, lease?: number): Contender {
   const window = algorithm === 'sliding-window' ? 'sliding window' : 'fixed window'
   return {
-    name: `express-sql-rate-limit, ${window}`,
+    name: `express-sql-rate-limit, ${window}${lease === undefined ? '' : `, lease of ${lease}`}`,
     store,
     algorithm: window,
     configuration: 'defaults: `limiter.hit(key)`; on MySQL and MariaDB one connection decides',
     async open(place, { limit, windowSeconds }) {
       const opened = makeStore[store](place)
       await opened.install()
-      const limiter = new Limiter({ store: opened, name: `limit-${limit}`, limit, windowSeconds, algorithm })
+      const limiter = new Limiter({
+        store: opened,
+        name: `limit-${limit}`,
+        limit,
+        windowSeconds,
+        algorithm,
+        lease: lease === undefined ? undefined : Math.min(lease, Math.floor(limit / 10)),
+      })
       return {
         async hit(key) {
           const decision = await limiter.hit(key)

@@ -10,6 +10,7 @@ import { growthRows } from './growth-rows.js'
 import { growthSnapshot } from './growth-snapshot.js'
 import { growthSweep } from './growth-sweep.js'
 import { httpLevel } from './http-level.js'
+import { lease } from './lease.js'
 import { mariadb } from './mariadb.js'
 import { memory } from './memory.js'
 import { oneCaller } from './one-caller.js'
@@ -19,6 +20,7 @@ import { sqlite } from './sqlite.js'
 /** Every part of the benchmark, in the order in which they run and are reported. */
 export const sections: readonly Section[] = [
   admitted,
+  lease,
   denied,
   oneCaller,
   roundTrips,
