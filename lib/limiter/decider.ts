@@ -1,5 +1,5 @@
 import { optionError } from '../stores/option-error.js'
-import type { Charge, Policy, Reading, Refund } from '../stores/store.js'
+import type { Charge, Policy, Reading } from '../stores/store.js'
 import type { Behaviour, DecisionHook } from './behaviour-options.js'
 import type { StoreHealth } from './breaker.js'
 import { publish } from './channels.js'
@@ -10,6 +10,7 @@ import { Lane } from './lane.js'
 import type { LeaseBook } from './lease-book.js'
 import { refundsOf } from './refunds-of.js'
 import { type Key, keyText, storageKey } from './storage-key.js'
+import { type Ticket, Ticketed } from './ticketed.js'
 
 /** A key under a limit. */
 export interface LimitedKey {
@@ -41,11 +42,6 @@ export class Decider {
   readonly #denials: DenyCache
   readonly #leases: LeaseBook | null
   readonly #fallback: Fallback
-  /** What an allowed decision took, until it is given back. */
-  readonly #tickets = new WeakMap<
-    Decision,
-    { readonly refunds: readonly Refund[]; readonly resets: number; readonly local: boolean }
-  >()
 
   /** @param lease - units that are taken ahead at a time, or null to ask the store about each hit */
   constructor(name: string, behaviour: Behaviour, lease: number | null) {
@@ -95,15 +91,16 @@ export class Decider {
         }
         return limitStateOf(policy, keyText((keys[i] as LimitedKey).key), reading)
       })
-      const decision = this.#report(decisionOf(states), request, askedAt)
-      if (allowed)
-        this.#tickets.set(decision, { refunds: refundsOf(charges, readings, cost), resets, local: false })
-      return decision
+      const refunds = allowed ? refundsOf(charges, readings, cost) : []
+      return this.#report(decisionOf(states), request, askedAt, {
+        issuer: this,
+        refunds,
+        resets,
+        local: false,
+      })
     } catch (error) {
       const { decision: decided, refunds } = await this.#fallback.decide(keys, charges, context, error)
-      const decision = this.#report(decided, request, askedAt)
-      if (refunds.length > 0) this.#tickets.set(decision, { refunds, resets, local: true })
-      return decision
+      return this.#report(decided, request, askedAt, { issuer: this, refunds, resets, local: true })
     }
   }
 
@@ -127,9 +124,8 @@ export class Decider {
   async refund(decision: Decision): Promise<boolean> {
     if (typeof decision !== 'object' || decision === null)
       throw optionError('decision', 'a decision of this limiter', decision)
-    const ticket = this.#tickets.get(decision)
-    if (ticket === undefined) return false
-    this.#tickets.delete(decision)
+    const ticket = Ticketed.take(decision, this)
+    if (ticket === null) return false
     if (ticket.local) {
       await this.#lane.local.refund(ticket.refunds)
       return true
@@ -168,9 +164,10 @@ export class Decider {
     return this.#behaviour.dryRun ? dryRunDecision(decision) : decision
   }
 
-  #report(decided: Decision, request: unknown, askedAt: number): Decision {
+  #report(decided: Decision, request: unknown, askedAt: number, ticket?: Ticket): Decision {
     const { onDecision, onDenied, onDegraded, store } = this.#behaviour
     const decision = this.#asBehaved(decided)
+    if (ticket !== undefined && ticket.refunds.length > 0) Ticketed.put(decision, ticket)
     publish(decision, request, store, askedAt)
     if (onDecision !== null) call(onDecision, decision, request)
     if (onDenied !== null && decision.outcome === 'denied') call(onDenied, decision, request)
