@@ -1,11 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { Store } from '../../lib/stores/store.js'
+import type { Store, StoreInspection } from '../../lib/stores/store.js'
 import { StoreError } from '../../lib/stores/store-error.js'
 import { admitted, charge, decide, hit, hitOn, peek, policy } from './policies.js'
 import { type OpenSubject, START, type Subject } from './subject.js'
 
 const yes = (count: number): boolean[] => new Array<boolean>(count).fill(true)
 const no = (count: number): boolean[] => new Array<boolean>(count).fill(false)
+
+const inspect = async (store: Store): Promise<StoreInspection> => {
+  if (store.inspect === undefined) throw new Error('the store tells nothing of itself')
+  return store.inspect(new AbortController().signal)
+}
 
 /** What every store must do. Each store's own test file calls this once for each way to open it. */
 export function storeContract(open: OpenSubject): void {
@@ -468,6 +473,35 @@ export function storeContract(open: OpenSubject): void {
         expect(messages).toEqual([{ store, rows: keys + events, milliseconds: expect.any(Number) }])
       } finally {
         unsubscribe('express-sql-rate-limit:sweep', listen)
+      }
+    })
+
+    it('tells how many rows it has, and when it was last swept', async () => {
+      expect(await inspect(store)).toMatchObject({ keys: 0, events: 0, precision: 'exact', sweptAt: null })
+      await admitted(store, 3, 'a', policy())
+      await admitted(store, 1, 'b', policy())
+      expect(await inspect(store)).toMatchObject({ keys: 2, events: 4, precision: 'exact', sweptAt: null })
+      await at(600_000)
+      await store.sweep()
+      const { sweptAt, ...rest } = await inspect(store)
+      expect(rest).toMatchObject({ keys: 0, events: 0, precision: 'exact' })
+      // The database's clock goes on while it is asked.
+      expect(sweptAt).toBeGreaterThanOrEqual(START + 600_000)
+      expect(sweptAt).toBeLessThan(START + 660_000)
+    })
+
+    it('counts no more than ten thousand rows when it is asked how many there are', async () => {
+      for (let i = 0; i < 11_000; i += 500) {
+        const hits = Array.from({ length: 500 }, (_, j) => hitOn(`key ${i + j}`, policy()))
+        await decide(store, hits)
+      }
+      const { keys, precision } = await inspect(store)
+      if (precision === 'exact') expect(keys).toBe(11_000)
+      else if (precision === 'at-least') expect(keys).toBe(10_000)
+      else {
+        // Statistics of a table that has just grown lag behind.
+        expect(keys).toBeGreaterThan(10_000)
+        expect(keys).toBeLessThan(20_000)
       }
     })
 

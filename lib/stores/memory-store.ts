@@ -6,7 +6,7 @@ import { publishSweep } from './publish-sweep.js'
 import { refundedHead } from './refunded-head.js'
 import { settle, settlePeek } from './settle.js'
 import type { KeyWrite, RetryLookup } from './settling-key.js'
-import type { Batch, Charge, Reading, Refund, Store, SweepResult, Verdict } from './store.js'
+import type { Batch, Charge, Reading, Refund, Store, StoreInspection, SweepResult, Verdict } from './store.js'
 import { StoreError } from './store-error.js'
 import { Sweeper } from './sweeper.js'
 
@@ -37,6 +37,7 @@ export class MemoryStore implements Store {
   readonly #clock: () => number
   readonly #sweeper: Sweeper
   #closed = false
+  #sweptAt: number | null = null
 
   constructor(options: MemoryStoreOptions = {}) {
     checkOptionNames('MemoryStore', options, ['sweepSeconds', 'maxEntries', 'clock'])
@@ -117,9 +118,19 @@ export class MemoryStore implements Store {
     this.#checkOpen()
   }
 
+  async inspect(signal: AbortSignal): Promise<StoreInspection> {
+    signal.throwIfAborted()
+    this.#checkOpen()
+    return { ...this.size, precision: 'exact', bytes: null, sweptAt: this.#sweptAt, connections: null }
+  }
+
   async sweep(): Promise<SweepResult> {
     this.#checkOpen()
-    return publishSweep(this, async () => this.#keys.sweep(this.#now()))
+    return publishSweep(this, async () => {
+      const now = this.#now()
+      this.#sweptAt = Math.floor(now / 1000)
+      return this.#keys.sweep(now)
+    })
   }
 
   async close(): Promise<void> {

@@ -142,6 +142,22 @@ export interface SweepResult {
 /** Is told what a sweep has removed so far. What it throws ends the sweep. */
 export type SweepProgress = (soFar: Pick<SweepResult, 'keys' | 'events'>) => void
 
+/** What a store can tell of itself without reading its tables. */
+export interface StoreInspection {
+  /** Keys that are stored, expired ones too. */
+  readonly keys: number
+  /** Events that are stored. */
+  readonly events: number
+  /** What the two numbers are: counted, the database's own estimate, or the most that was counted before giving up. */
+  readonly precision: 'exact' | 'estimate' | 'at-least'
+  /** What they take on disk, indexes included; null where nobody knows. */
+  readonly bytes: number | null
+  /** When some process last finished a sweep, in milliseconds since the epoch; null when unknown, or while one runs. */
+  readonly sweptAt: number | null
+  /** Connections to the database server, of all its clients, and the most it takes; null where there are none. */
+  readonly connections: { readonly open: number; readonly most: number } | null
+}
+
 /**
  * What a limiter needs of a store. One batch is one transaction: hits are decided in order, each as if alone, and
  * a verdict is final only when the transaction is. A store rejects with a `StoreError`; it never rejects for a denial.
@@ -170,6 +186,11 @@ export interface Store {
    * behind other calls, but no decision waits behind it.
    */
   probe(signal: AbortSignal, keys?: readonly string[]): Promise<void>
+  /**
+   * How large it is and how its server is, for people who look: reads a bounded number of rows, waits behind no decision
+   * and lets none wait. Optional: without it, nobody is told.
+   */
+  inspect?(signal: AbortSignal): Promise<StoreInspection>
   /**
    * Removes keys that nobody has used for longer than their window and retention, with their events.
    *

@@ -1,13 +1,24 @@
 import { beforeAbort, withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds } from '../option-error.js'
 import { publishSweep } from '../publish-sweep.js'
-import type { Batch, Charge, Reading, Refund, Store, SweepProgress, SweepResult, Verdict } from '../store.js'
+import type {
+  Batch,
+  Charge,
+  Reading,
+  Refund,
+  Store,
+  StoreInspection,
+  SweepProgress,
+  SweepResult,
+  Verdict,
+} from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { checkSource } from './check-source.js'
 import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
+import { inspectUnit } from './inspect-unit.js'
 import { checkSchema, installSchema } from './install.js'
 import { KnownKeys } from './known-keys.js'
 import { probeKeysUnit, probeUnit } from './probe-unit.js'
@@ -166,6 +177,11 @@ export class MysqlStore implements Store {
       }
       this.#known.forget(key)
     }
+  }
+
+  async inspect(signal: AbortSignal): Promise<StoreInspection> {
+    await this.#whenReady(signal)
+    return this.#beside(inspectUnit, signal)
   }
 
   /**

@@ -2,11 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withinDeadline } from '../before-abort.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
 import { publishSweep } from '../publish-sweep.js'
-import type { Batch, Charge, Reading, Refund, Store, SweepProgress, SweepResult, Verdict } from '../store.js'
+import type {
+  Batch,
+  Charge,
+  Reading,
+  Refund,
+  Store,
+  StoreInspection,
+  SweepProgress,
+  SweepResult,
+  Verdict,
+} from '../store.js'
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { isBusy, sqliteError } from './classify-error.js'
 import { blockKey, bytesOf, decideBatch, peekCharges, probeWrite, refundHit } from './decide-batch.js'
+import { inspectTables } from './inspect-tables.js'
 import { checkSchema, installSchema } from './install.js'
 import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
 import { prepareStatements, type Statements } from './statements.js'
@@ -123,6 +134,10 @@ export class SqliteStore implements Store {
       if (error.code === 'ERR_STORE_FAILED' && this.#filename !== ':memory:') this.#closeFile()
       throw error
     })
+  }
+
+  async inspect(signal: AbortSignal): Promise<StoreInspection> {
+    return this.#transact(({ statements }) => inspectTables(statements, this.#now()), signal, false)
   }
 
   /**

@@ -1,8 +1,8 @@
 import type { SqliteDatabase, SqliteStatement } from './open-sqlite.js'
 
 /*
- * Everything that is sent to SQLite while deciding, prepared once. All of it runs between BEGIN IMMEDIATE, which
- * takes the write lock before the first read (hazard 97), and COMMIT; so nothing read can be stale.
+ * Everything that is sent to SQLite, prepared once. What decides runs between BEGIN IMMEDIATE, which takes the write lock
+ * before the first read (hazard 97), and COMMIT; so nothing read can be stale.
  */
 const SQL = {
   begin: 'BEGIN IMMEDIATE',
@@ -52,6 +52,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   /** Takes the sweep for a while, if nobody holds it. */
   claimSweep: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1 AND sweep_until <= ?',
   setSweepUntil: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1',
+
+  sweepUntil: 'SELECT sweep_until AS n FROM rate_limit_schema WHERE id = 1',
+  /** Reads an index from its beginning, and no further than needed. */
+  countKeys: 'SELECT count(*) AS n FROM (SELECT 1 FROM rate_keys LIMIT ?)',
+  countEvents: 'SELECT count(*) AS n FROM (SELECT 1 FROM rate_events LIMIT ?)',
+  fileSize: 'SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()',
 } as const
 
 /** The statements by name. */
