@@ -1,21 +1,27 @@
 // First, because jest maps imports of `.js` to `.ts` inside tests only: here it is tsx that does.
 import 'tsx/cjs'
+import { ChromiumUnavailableError } from '../browser/chromium-unavailable-error.js'
+import { CHROMIUM_VARIABLE, obtainChromium } from '../browser/obtain-chromium.js'
 import { obtainServer } from './obtain-server.js'
 import { type ServerKind, serverKinds } from './server.js'
 import { ServerUnavailableError } from './server-unavailable-error.js'
 import { testRun } from './test-run.js'
 import { serverVariable } from './test-servers.js'
-import { wantedServers } from './wanted-servers.js'
+import { type WantedProgram, wantedServers } from './wanted-servers.js'
 
 /**
- * Starts the servers side by side and tells the test workers of them through the environment. A server that
+ * Starts the servers side by side, finds a browser, and tells the test workers of them through the environment. What
  * cannot be had is skipped, which the last line of the run says, unless RATE_LIMIT_TEST_SERVERS asked for it
  * by name.
  */
 export default async function globalSetup(): Promise<void> {
   const wanted = wantedServers()
   for (const kind of serverKinds) delete process.env[serverVariable(kind)] // one left from another run is gone
-  const results = await Promise.allSettled(serverKinds.map((kind) => setUp(kind, wanted)))
+  delete process.env[CHROMIUM_VARIABLE]
+  const results = await Promise.allSettled([
+    ...serverKinds.map((kind) => setUp(kind, wanted)),
+    setUpChromium(wanted),
+  ])
   const failure = results.find((result) => result.status === 'rejected')
   if (!failure) return
   // Jest does not run the teardown after a failed setup.
@@ -23,7 +29,7 @@ export default async function globalSetup(): Promise<void> {
   throw failure.reason
 }
 
-async function setUp(kind: ServerKind, wanted: readonly ServerKind[] | undefined): Promise<void> {
+async function setUp(kind: ServerKind, wanted: readonly WantedProgram[] | undefined): Promise<void> {
   if (wanted && !wanted.includes(kind)) {
     testRun.skipped.push({ kind, reason: 'not in RATE_LIMIT_TEST_SERVERS' })
     return
@@ -40,5 +46,22 @@ async function setUp(kind: ServerKind, wanted: readonly ServerKind[] | undefined
     if (wanted || !(error instanceof ServerUnavailableError)) throw error
     process.stderr.write(`${error.message}\n`)
     testRun.skipped.push({ kind, reason: 'no server, see the start of this output' })
+  }
+}
+
+async function setUpChromium(wanted: readonly WantedProgram[] | undefined): Promise<void> {
+  const kind = 'chromium'
+  if (wanted && !wanted.includes(kind)) {
+    testRun.skipped.push({ kind, reason: 'not in RATE_LIMIT_TEST_SERVERS' })
+    return
+  }
+  try {
+    const info = await obtainChromium()
+    process.env[CHROMIUM_VARIABLE] = JSON.stringify(info)
+    process.stderr.write(`${info.version}, ${info.source}\n`)
+  } catch (error) {
+    if (wanted || !(error instanceof ChromiumUnavailableError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    testRun.skipped.push({ kind, reason: 'no browser, see the start of this output' })
   }
 }

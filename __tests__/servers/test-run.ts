@@ -1,8 +1,9 @@
-import type { Server, ServerKind } from './server.js'
+import type { Server } from './server.js'
+import type { WantedProgram } from './wanted-servers.js'
 
-/** A server that this run does without. */
+/** A server, or the browser, that this run does without. */
 export interface SkippedServer {
-  readonly kind: ServerKind
+  readonly kind: WantedProgram
   readonly reason: string
 }
 
