@@ -11,6 +11,7 @@ const ROOMS: Record<string, readonly string[]> = {
 
 /** Packages that a room may load when it is imported; drivers and Express are the application's. */
 const PACKAGES: Record<string, readonly string[]> = {
+  operate: ['http-problem-details', 'lru-cache'],
   http: ['http-problem-details', 'ipaddr.js', 'lru-cache', 'structured-headers'],
   limiter: ['lru-cache', 'luxon'],
   stores: ['lru-cache'],
@@ -38,7 +39,7 @@ const imports: Import[] = files.flatMap((from) =>
   ),
 )
 const roomOf = (file: string): string => file.split('/')[0] as string
-const isOurs = ({ to }: Import): boolean => to.endsWith('.ts')
+const isOurs = ({ to }: Import): boolean => /\.c?[tj]s$/.test(to) && to.includes('/')
 
 test('no room imports a higher one', () => {
   const wrong = imports.filter((each) => {

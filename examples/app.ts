@@ -1,9 +1,11 @@
 import { STATUS_CODES } from 'node:http'
+import { fileURLToPath } from 'node:url'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express'
 import {
   addressKey,
   type Decision,
   type DenialHandler,
+  dashboard,
   denialProblem,
   type RateLimitMiddleware,
   type RateLimitOptions,
@@ -14,6 +16,8 @@ import {
 
 /** For any user: this is an example. */
 const PASSWORD = 'demo'
+
+const FOLDER = fileURLToPath(new URL('.', import.meta.url))
 
 /** The example application, without a port, so that tests can mount it. */
 export function createApp(store: Store): Express {
@@ -66,6 +70,20 @@ export function createApp(store: Store): Express {
   // give `authorize` a function that knows your operators.
   app.get('/status', rateLimitStatus({ limiters, authorize: 'none' }))
 
+  // At the root, with a panel of this example's own at the top of the page. Everybody may look, as this is an example; only
+  // who sits at this machine may reset and block.
+  const page = dashboard({
+    limiters,
+    store,
+    authorize: ({ socket }) => isLoopback(socket.remoteAddress) || 'read',
+    panels: ['/playground.js'],
+  })
+  app.locals.dashboard = page
+  app.use(page)
+  app.get(['/playground.js', '/playground.css'], (req, res) => {
+    res.sendFile(req.path.slice(1), { root: FOLDER })
+  })
+
   // Before any body is read: a request that is refused costs nothing more.
   app.use(globalLimit, remember)
 
@@ -92,6 +110,8 @@ export function createApp(store: Store): Express {
   app.use(onError)
   return app
 }
+
+const isLoopback = (address = ''): boolean => /^(::ffff:)?127\.|^::1$/.test(address)
 
 /** A limiter whose 429 names the key as well. A service that does not want to tell leaves `handler` out. */
 function limiter(options: RateLimitOptions): RateLimitMiddleware {

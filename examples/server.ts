@@ -17,7 +17,8 @@ if (!Number.isInteger(port) || port < 0 || port > 65_535) {
 
 const store =
   databaseUrl === null ? new SqliteStore({ filename: sqliteFile }) : new MysqlStore({ uri: databaseUrl })
-const server = createServer(createApp(store))
+const app = createApp(store)
+const server = createServer(app)
 
 server.on('listening', () => {
   const address = `http://localhost:${(server.address() as AddressInfo).port}`
@@ -25,6 +26,7 @@ server.on('listening', () => {
   const url = databaseUrl === null ? null : new URL(databaseUrl)
   const where = url === null ? `SQLite file ${sqliteFile}` : `MySQL at ${url.host}${url.pathname}`
   console.log(`Listening on ${address}, counting in ${where}`)
+  console.log(`Open ${address} in a browser: buttons to try the limits with, and the dashboard`)
 })
 
 server.on('error', (error: NodeJS.ErrnoException) => {
@@ -39,6 +41,8 @@ function stop(): void {
   // Ctrl+C may arrive twice: from the terminal, and from the program that started this one.
   if (isStopping) return
   isStopping = true
+  // Who looks at the dashboard has a stream open, and the server would wait for its end.
+  app.locals.dashboard.close()
   server.close(() => void store.close())
   setTimeout(() => server.closeAllConnections(), GRACE_MS).unref()
 }

@@ -4,7 +4,7 @@ export {
   addressKey,
   clientAddress,
 } from './http/address-key.js'
-export type { Authorize } from './http/authorize.js'
+export type { Authorize, AuthorizeActions } from './http/authorize.js'
 export { type Cooldown, type CooldownOptions, type CooldownState, cooldown } from './http/cooldown.js'
 export type {
   ExpressRateLimitOptions,
@@ -60,6 +60,8 @@ export { type HitOptions, Limiter } from './limiter/limiter.js'
 export type { LimiterOptions, LimitOptions } from './limiter/limiter-options.js'
 export { normalizeKey } from './limiter/normalize-key.js'
 export type { Key } from './limiter/storage-key.js'
+export { type Dashboard, type DashboardOptions, dashboard } from './operate/dashboard/dashboard.js'
+export type { DashboardLimiter } from './operate/dashboard/managed-limits.js'
 export { type InstrumentOptions, instrument } from './operate/metrics/instrument.js'
 export type { Meter, MetricAttributes, MetricCallback, MetricOptions } from './operate/metrics/meter.js'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store.js'
@@ -80,6 +82,7 @@ export type {
   Refund,
   Refusal,
   Store,
+  StoreInspection,
   SweepProgress,
   SweepResult,
   Verdict,

@@ -10,6 +10,15 @@ import { optionError } from '../stores/option-error.js'
  */
 export type Authorize = 'none' | ((req: Request) => boolean | Promise<boolean>)
 
+/**
+ * The same for what can be looked at and acted on: `true` allows both, `'read'` to look only. `'none'` allows both to
+ * everybody who can reach the route.
+ */
+export type AuthorizeActions = 'none' | ((req: Request) => boolean | 'read' | Promise<boolean | 'read'>)
+
+/** What a request may do: look and act, or look only. */
+export type Permission = 'act' | 'read'
+
 /** @throws TypeError unless the value is a function or `'none'`: a route that nobody thought about does not mount. */
 export function checkAuthorize(value: unknown): asserts value is Authorize {
   if (typeof value === 'function' || value === 'none') return
@@ -18,13 +27,18 @@ export function checkAuthorize(value: unknown): asserts value is Authorize {
 }
 
 /** Whether the request may go on. Never rejects. */
-export async function isAuthorized(authorize: Authorize, req: Request): Promise<boolean> {
-  if (authorize === 'none') return true
+export const isAuthorized = async (authorize: Authorize, req: Request): Promise<boolean> =>
+  (await permissionOf(authorize, req)) === 'act'
+
+/** What the request may do, or null for nothing. Never rejects. */
+export async function permissionOf(authorize: AuthorizeActions, req: Request): Promise<Permission | null> {
+  if (authorize === 'none') return 'act'
   try {
+    const answer: unknown = await authorize(req)
     // Not only truthy: a function that forgets to return, or returns a user's record or null, is no permission.
-    return (await authorize(req)) === true
+    return answer === true ? 'act' : answer === 'read' ? 'read' : null
   } catch {
     // What it threw may hold SQL or a token, and is no permission either.
-    return false
+    return null
   }
 }
