@@ -13,6 +13,7 @@ import {
   rateLimitStatus,
   type Store,
 } from 'express-sql-rate-limit'
+import { apiQuotas } from './api-quotas.js'
 
 /** For any user: this is an example. */
 const PASSWORD = 'demo'
@@ -105,6 +106,8 @@ export function createApp(store: Store): Express {
   app.post('/claim', express.json(), requireTexts('user'), claimLimit, remember, (req, res) => {
     res.json({ claimed: req.body.user, limits: limitsOf(res) })
   })
+
+  app.use(apiQuotas(store))
 
   app.use((req, res) => sendProblem(res, 404, { detail: `There is no ${req.method} ${req.path} here.` }))
   app.use(onError)

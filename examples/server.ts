@@ -15,8 +15,12 @@ if (!Number.isInteger(port) || port < 0 || port > 65_535) {
   process.exit(1)
 }
 
+// What the API's accounts have used is kept for longer than a year.
+const keepUsageSeconds = { plan: 400 * 86_400 }
 const store =
-  databaseUrl === null ? new SqliteStore({ filename: sqliteFile }) : new MysqlStore({ uri: databaseUrl })
+  databaseUrl === null
+    ? new SqliteStore({ filename: sqliteFile, keepUsageSeconds })
+    : new MysqlStore({ uri: databaseUrl, keepUsageSeconds })
 const app = createApp(store)
 const server = createServer(app)
 

@@ -9,9 +9,14 @@ const sources = readdirSync('examples')
   .map((name) => flat(readFileSync(join('examples', name), 'utf8')))
 
 /** What is shown is run: each stands word for word in an example, which has a test of its own. */
-test.each(['metrics', 'migrating'])('every snippet of docs/%s.md is a part of an example', (page) => {
-  const text = readFileSync(`docs/${page}.md`, 'utf8')
-  const snippets = Array.from(text.matchAll(/^```ts\n([\s\S]*?)^```$/gm), ([, snippet = '']) => snippet)
-  expect(snippets).not.toEqual([])
-  expect(snippets.filter((snippet) => !sources.some((source) => source.includes(flat(snippet))))).toEqual([])
-})
+test.each(['metrics', 'migrating', 'quotas'])(
+  'every snippet of docs/%s.md is a part of an example',
+  (page) => {
+    const text = readFileSync(`docs/${page}.md`, 'utf8')
+    const snippets = Array.from(text.matchAll(/^```ts\n([\s\S]*?)^```$/gm), ([, snippet = '']) => snippet)
+    expect(snippets).not.toEqual([])
+    expect(snippets.filter((snippet) => !sources.some((source) => source.includes(flat(snippet))))).toEqual(
+      [],
+    )
+  },
+)

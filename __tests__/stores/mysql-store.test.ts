@@ -6,6 +6,7 @@ import { leaseContract } from './lease-contract.js'
 import { agreesWithModel } from './model-property.js'
 import { storeContract } from './store-contract.js'
 import { openMysql } from './subjects.js'
+import { usageContract } from './usage-contract.js'
 
 describeServers('MysqlStore', (server) => {
   let database: TestDatabase
@@ -19,6 +20,7 @@ describeServers('MysqlStore', (server) => {
     correctionsContract(() => openMysql(database))
     leaseContract(() => openMysql(database), 20)
     calendarContract(() => openMysql(database), 40)
+    usageContract((keepUsageSeconds) => openMysql(database, { keepUsageSeconds }), 15)
   })
   describe('statement by statement', () =>
     storeContract(() => openMysql(database, { multipleStatements: false })))

@@ -21,9 +21,12 @@ export async function openMemory(options: { maxEntries?: number } = {}): Promise
 }
 
 /** A SQLite file that is new to this test. */
-export async function openSqliteFile(filename: string): Promise<Subject> {
+export async function openSqliteFile(
+  filename: string,
+  options: { keepUsageSeconds?: Record<string, number> } = {},
+): Promise<Subject> {
   let millis = START
-  const store = new SqliteStore({ filename, sweepSeconds: false, clock: () => millis })
+  const store = new SqliteStore({ filename, sweepSeconds: false, clock: () => millis, ...options })
   return {
     store,
     setClock: async (to) => {
@@ -46,15 +49,19 @@ export async function openSqliteFile(filename: string): Promise<Subject> {
  */
 export async function openMysql(
   database: TestDatabase,
-  options: { multipleStatements?: boolean; setting?: string } = {},
+  options: {
+    multipleStatements?: boolean
+    setting?: string
+    keepUsageSeconds?: Record<string, number>
+  } = {},
 ): Promise<Subject> {
-  const { multipleStatements = true, setting } = options
-  for (const table of ['rate_keys', 'rate_events', 'rate_limit_schema']) {
+  const { multipleStatements = true, setting, keepUsageSeconds } = options
+  for (const table of ['rate_keys', 'rate_events', 'rate_usage', 'rate_limit_schema']) {
     await database.query(`DROP TABLE IF EXISTS ${table}`)
   }
   const pool: Pool = createPool({ uri: database.uri, connectionLimit: 1, multipleStatements })
   if (setting !== undefined) await pool.query(setting)
-  const store = new MysqlStore({ pool, sweepSeconds: false })
+  const store = new MysqlStore({ pool, sweepSeconds: false, keepUsageSeconds })
   const count = async (sql: string): Promise<number> => {
     const [row] = await database.query<RowDataPacket[]>(sql)
     return row?.n

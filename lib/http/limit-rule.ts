@@ -31,6 +31,8 @@ export class LimitRule {
   readonly #decider: Decider
   readonly #policies = new LRUCache<string, Policy>({ max: POLICIES })
 
+  /** As much of the policy as the stored keys depend on, where that depends on no request. */
+  readonly keyPolicy: Policy | null
   /** The name under which addresses are counted, if they are, and it depends on no request. */
   readonly addressName: string | null
 
@@ -52,6 +54,7 @@ export class LimitRule {
     })
     const isStatic = ![limit, windowSeconds, window, name].some(isFunction)
     this.policy = isStatic ? decider.register(fixed) : null
+    this.keyPolicy = [windowSeconds, window, name].some(isFunction) ? null : fixed
     this.addressName = this.byAddress && !isFunction(name) ? name : null
   }
 

@@ -34,7 +34,10 @@ declare global {
  * the same key. They reject with a `TypeError` where a limit depends on the request.
  */
 export interface RateLimitMiddleware
-  extends Pick<Limiter, 'hit' | 'peek' | 'penalize' | 'refund' | 'block' | 'reset' | 'storeHealth'> {
+  extends Pick<
+    Limiter,
+    'hit' | 'peek' | 'penalize' | 'refund' | 'block' | 'reset' | 'storedKeys' | 'storeHealth'
+  > {
   (req: Request, res: Response, next: NextFunction): Promise<void>
   /** The limits that depend on no request. */
   readonly policies: readonly Policy[]
@@ -134,12 +137,12 @@ export function rateLimit(options: RateLimitOptions | RateLimitsOptions): RateLi
 
 /** The methods of `Limiter`, on all limits of a middleware. */
 function programmatic({ decider, behaviour, rules }: ResolvedRateLimitOptions) {
-  const of = (key: Key): LimitedKey[] =>
-    rules.map(({ policy }) => {
-      if (policy === null)
-        throw new TypeError('This limiter depends on the request: use a Limiter for other hits')
-      return { policy, key }
-    })
+  const limited = (policy: Policy | null, key: Key): LimitedKey => {
+    if (policy === null)
+      throw new TypeError('This limiter depends on the request: use a Limiter for other hits')
+    return { policy, key }
+  }
+  const of = (key: Key): LimitedKey[] => rules.map(({ policy }) => limited(policy, key))
   return {
     policies: rules.map(({ policy }) => policy).filter((policy) => policy !== null),
     store: behaviour.store,
@@ -163,5 +166,6 @@ function programmatic({ decider, behaviour, rules }: ResolvedRateLimitOptions) {
       await decider.block(of(key), seconds)
     },
     reset: async (key: Key) => decider.reset(of(key)),
+    storedKeys: (key: Key) => decider.storedKeys(rules.map(({ keyPolicy }) => limited(keyPolicy, key))),
   }
 }

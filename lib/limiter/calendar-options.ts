@@ -32,19 +32,22 @@ const LONGEST_DAYS: Record<CalendarUnit, number> = { hour: 2, day: 2, week: 8, m
 /** The longest that a window of the calendar can be, in seconds. */
 export const longestSeconds = ({ every }: Calendar): number => LONGEST_DAYS[every] * 86_400
 
-/** @throws TypeError with the option's name, the rule, and the value with its type. */
-export function resolveCalendar(window: CalendarWindow): Calendar {
+/**
+ * @param name - of the option
+ * @throws TypeError with the option's name, the rule, and the value with its type.
+ */
+export function resolveCalendar(window: CalendarWindow, name = 'window'): Calendar {
   const options = typeof window === 'string' ? { every: window } : window
   if (typeof options !== 'object' || options === null)
-    throw optionError('window', '`hour`, `day`, `week`, `month`, `year` or an object', window)
-  checkOptionNames('window', options, ['every', 'timeZone', 'startsOn'])
+    throw optionError(name, '`hour`, `day`, `week`, `month`, `year` or an object', window)
+  checkOptionNames(name, options, ['every', 'timeZone', 'startsOn'])
   const { every, timeZone = 'UTC', startsOn } = options as CalendarOptions
   if (typeof every !== 'string' || !Object.hasOwn(LONGEST_DAYS, every)) {
-    const name = typeof window === 'string' ? 'window' : 'window.every'
-    throw optionError(name, '`hour`, `day`, `week`, `month` or `year`', every)
+    const unit = typeof window === 'string' ? name : `${name}.every`
+    throw optionError(unit, '`hour`, `day`, `week`, `month` or `year`', every)
   }
-  checkTimeZone('window.timeZone', timeZone)
-  const first = firstDayOf(every, startsOn)
+  checkTimeZone(`${name}.timeZone`, timeZone)
+  const first = firstDayOf(every, startsOn, `${name}.startsOn`)
   // Part of stored keys, so a zone must not have two spellings; and what is kept of a zone is kept by its name.
   const zone = timeZone.toLowerCase()
   const id = `${every}${first === 1 ? '' : `.${first}`}${zone === 'utc' ? '' : `/${zone}`}`
@@ -58,15 +61,15 @@ export function checkTimeZone(name: string, value: unknown): asserts value is st
   if (!isName || !IANAZone.isValidZone(value)) throw optionError(name, 'an IANA time zone', value)
 }
 
-function firstDayOf(every: CalendarUnit, startsOn: unknown): number {
+function firstDayOf(every: CalendarUnit, startsOn: unknown, name: string): number {
   if (startsOn === undefined) return 1
   if (every === 'week') {
     const day = WEEKDAYS.indexOf(startsOn as Weekday)
-    if (day < 0) throw optionError('window.startsOn', `one of ${WEEKDAYS.join(', ')}`, startsOn)
+    if (day < 0) throw optionError(name, `one of ${WEEKDAYS.join(', ')}`, startsOn)
     return day + 1
   }
-  if (every !== 'month') throw optionError('window.startsOn', 'left out but for weeks and months', startsOn)
+  if (every !== 'month') throw optionError(name, 'left out but for weeks and months', startsOn)
   if (!Number.isInteger(startsOn) || (startsOn as number) < 1 || (startsOn as number) > 31)
-    throw optionError('window.startsOn', 'a day of the month, 1 to 31', startsOn)
+    throw optionError(name, 'a day of the month, 1 to 31', startsOn)
   return startsOn as number
 }

@@ -1,3 +1,4 @@
+import { isLogged } from '../stores/is-logged.js'
 import { optionError } from '../stores/option-error.js'
 import type { Charge, Policy, Reading } from '../stores/store.js'
 import type { Behaviour, DecisionHook } from './behaviour-options.js'
@@ -9,7 +10,7 @@ import { Fallback } from './fallback.js'
 import { Lane } from './lane.js'
 import type { LeaseBook } from './lease-book.js'
 import { refundsOf } from './refunds-of.js'
-import { type Key, keyText, storageKey } from './storage-key.js'
+import { type Key, keyText, type StoredKey, storageKey } from './storage-key.js'
 import { type Ticket, Ticketed } from './ticketed.js'
 
 /** A key under a limit. */
@@ -144,6 +145,14 @@ export class Decider {
 
   async reset(keys: readonly LimitedKey[]): Promise<void> {
     for (const each of keys) await this.#lane.reset(this.#charge(each).key)
+  }
+
+  /** The keys as the store has them. */
+  storedKeys(keys: readonly LimitedKey[]): StoredKey[] {
+    return keys.map((each) => {
+      const { name } = each.policy
+      return { name, key: this.#charge(each).key, isLogged: isLogged(each.policy) }
+    })
   }
 
   #charge({ policy, key }: LimitedKey): Charge {

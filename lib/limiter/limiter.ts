@@ -4,7 +4,7 @@ import type { StoreHealth } from './breaker.js'
 import { Decider, type LimitedKey } from './decider.js'
 import type { Decision } from './decision.js'
 import { checkCost, checkSeconds, type LimiterOptions, resolveLimiterOptions } from './limiter-options.js'
-import type { Key } from './storage-key.js'
+import type { Key, StoredKey } from './storage-key.js'
 
 /** What a hit may say beside its key. */
 export interface HitOptions {
@@ -99,6 +99,15 @@ export class Limiter {
    */
   async reset(key: Key): Promise<void> {
     await this.#decider.reset(this.#of(key))
+  }
+
+  /**
+   * The key as the store has it, in the column `rkey`, for `usage` and for queries of your own: one for each limit.
+   *
+   * @throws TypeError for an empty key.
+   */
+  storedKeys(key: Key): readonly StoredKey[] {
+    return this.#decider.storedKeys(this.#of(key))
   }
 
   /**

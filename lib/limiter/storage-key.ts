@@ -5,6 +5,15 @@ import type { Policy } from '../stores/store.js'
 /** What a hit can be charged to: a text, or several parts that are kept apart. */
 export type Key = string | readonly string[]
 
+/** A key as its store has it, in the column `rkey`. */
+export interface StoredKey {
+  /** The name of the limit. */
+  readonly name: string
+  readonly key: string
+  /** Whether admitted hits on it are in the event log. */
+  readonly isLogged: boolean
+}
+
 /** Longest key that is stored as it is, in bytes of UTF-8. Longer ones take exactly one byte more. */
 const LONGEST_PLAIN = 119
 /** Bytes of a SHA-256 in base64url. */

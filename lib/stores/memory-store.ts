@@ -1,5 +1,6 @@
 import { type Account, EMPTY_HEAD, instantOf, pruneIsDue, type WindowStart } from './account.js'
 import { type Demand, demandsOf, demandsOfPeek } from './demand.js'
+import { isLogged } from './is-logged.js'
 import { type MemoryEvent, MemoryKeys } from './memory-keys.js'
 import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
 import { publishSweep } from './publish-sweep.js'
@@ -82,16 +83,18 @@ export class MemoryStore implements Store {
       const entry = this.#keys.get(key)
       if (entry === undefined) continue
       const refunded = refundedHead(entry.head, policy, cost, at)
-      if (refunded === null) continue
-      if (policy.algorithm === 'sliding-window') {
+      if (isLogged(policy)) {
         const from = firstAfter(entry.events, ({ ts }) => ts >= at)
         const event = entry.events[from]
-        if (event === undefined || event.ts !== at || event.hits < cost) continue
-        for (const later of entry.events.slice(from)) later.total -= cost
-        event.hits -= cost
-        if (event.hits === 0) this.#keys.removeEvents(entry, from, 1)
+        const isThere = event !== undefined && event.ts === at && event.hits >= cost
+        if (!isThere && policy.algorithm === 'sliding-window') continue
+        if (isThere) {
+          for (const later of entry.events.slice(from)) later.total -= cost
+          event.hits -= cost
+          if (event.hits === 0) this.#keys.removeEvents(entry, from, 1)
+        }
       }
-      entry.head = refunded
+      if (refunded !== null) entry.head = refunded
     }
   }
 

@@ -71,6 +71,30 @@ CREATE TABLE IF NOT EXISTS rate_limit_schema (
 INSERT INTO rate_limit_schema (id, version) VALUES (1, 1) ON DUPLICATE KEY UPDATE id = id;
 `,
   },
+  {
+    file: 'sql/mysql/002-usage.sql',
+    sql: `-- express-sql-rate-limit, schema version 2, for MySQL 5.7+ and MariaDB 10.3+. Comes after 001-rate-limit.sql.
+--
+-- store.install() runs this by itself. It is needed only where a store has the option keepUsageSeconds; then the
+-- application's own user needs SELECT, INSERT, UPDATE and DELETE on this table too.
+
+-- What was admitted of a key in a quarter of an hour, of events that are deleted: an event is in rate_events or counted
+-- here, never both. Days of every time zone consist of whole quarters of an hour.
+CREATE TABLE IF NOT EXISTS rate_usage (
+  rkey VARBINARY(120) NOT NULL,
+  -- when the quarter began, in microseconds since the Unix epoch
+  slice_ts BIGINT NOT NULL,
+  -- cost admitted in it
+  cost BIGINT NOT NULL,
+  -- when the row may be swept
+  expires_at BIGINT NOT NULL,
+  PRIMARY KEY (rkey, slice_ts),
+  KEY ix_rate_usage_expires_at (expires_at)
+) ENGINE = InnoDB;
+
+UPDATE rate_limit_schema SET version = 2 WHERE id = 1 AND version < 2;
+`,
+  },
 ]
 
 /** The schema files of `sql/sqlite`, in order; the position is the schema version. */
@@ -130,6 +154,31 @@ CREATE TABLE IF NOT EXISTS rate_limit_schema (
 );
 
 INSERT INTO rate_limit_schema (id, version) VALUES (1, 1) ON CONFLICT DO NOTHING;
+`,
+  },
+  {
+    file: 'sql/sqlite/002-usage.sql',
+    sql: `-- express-sql-rate-limit, schema version 2, for SQLite 3.35+. The same table as sql/mysql/002-usage.sql. Comes after
+-- 001-rate-limit.sql.
+--
+-- store.install() runs this by itself. It is needed only where a store has the option keepUsageSeconds.
+
+-- What was admitted of a key in a quarter of an hour, of events that are deleted: an event is in rate_events or counted
+-- here, never both. Days of every time zone consist of whole quarters of an hour.
+CREATE TABLE IF NOT EXISTS rate_usage (
+  rkey BLOB NOT NULL,
+  -- when the quarter began, in microseconds since the Unix epoch
+  slice_ts INTEGER NOT NULL,
+  -- cost admitted in it
+  cost INTEGER NOT NULL,
+  -- when the row may be swept
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (rkey, slice_ts)
+) WITHOUT ROWID;
+
+CREATE INDEX IF NOT EXISTS ix_rate_usage_expires_at ON rate_usage (expires_at);
+
+UPDATE rate_limit_schema SET version = 2 WHERE id = 1 AND version < 2;
 `,
   },
 ]

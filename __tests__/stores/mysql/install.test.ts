@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../../servers/test-databa
 import { admitted, charge, policy } from '../policies.js'
 
 const FILE = 'sql/mysql/001-rate-limit.sql'
-const TABLES = ['rate_events', 'rate_keys', 'rate_limit_schema']
+const TABLES = ['rate_events', 'rate_keys', 'rate_limit_schema', 'rate_usage']
 
 test('the schema files in the package are those of sql/', () => {
   const generated = execFileSync('node', ['scripts/generate-schema.mjs', '--print'], { encoding: 'utf8' })
@@ -55,7 +55,7 @@ describeServers('installing', (server) => {
     await Promise.all(Array.from({ length: 20 }, () => open().install()))
     expect(await tables()).toEqual(TABLES)
     const rows = await database.query('SELECT version FROM rate_limit_schema')
-    expect(rows).toEqual([{ version: 1 }])
+    expect(rows).toEqual([{ version: 2 }])
   })
 
   it('happens by itself before the first decision', async () => {

@@ -1,6 +1,7 @@
 import { type Account, EMPTY_HEAD, instantOf, type WindowStart } from '../account.js'
 import type { Demand } from '../demand.js'
 import { windowEndAt } from '../fixed-window.js'
+import { isLogged } from '../is-logged.js'
 import { settle } from '../settle.js'
 import type { Batch, Verdict } from '../store.js'
 import { type Assumption, assumedEvent, assumedWrite, isStale } from './assumed-statements.js'
@@ -8,7 +9,6 @@ import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
 import { KnownKey } from './known-key.js'
 import type { KnownKeys } from './known-keys.js'
-import { isLogged } from './read-accounts.js'
 import type { Session } from './session.js'
 
 /** More keys than this cost the server more than a round trip saves. */

@@ -1,6 +1,6 @@
 import { optionError } from '../option-error.js'
 import { hostAddresses } from './hosts.js'
-import type { MysqlStoreOptions } from './mysql-store.js'
+import type { MysqlStoreOptions } from './options.js'
 
 /** @throws TypeError unless exactly one of `uri`, `connection` and `pool` says where the database is. */
 export function checkSource(options: MysqlStoreOptions): void {

@@ -32,6 +32,12 @@ export const takeFromFixed = (rkey: string, windowStart: number, cost: number): 
   `UPDATE rate_keys SET total = total - ${int(cost)}
 WHERE rkey = ${rkey} AND memo_ts = ${int(windowStart)} AND total - memo_base >= ${int(cost)}`
 
+/** Takes cost out of the one event of an audited fixed window; the event goes when nothing is left of it. */
+export const takeFromAudit = (rkey: string, ts: number, cost: number): string[] => [
+  `UPDATE rate_events SET hits = hits - ${int(cost)} WHERE rkey = ${rkey} AND ts = ${int(ts)} AND hits >= ${int(cost)}`,
+  `DELETE FROM rate_events WHERE rkey = ${rkey} AND ts = ${int(ts)} AND hits = 0`,
+]
+
 /** Blocks a key that is locked; a longer block stays. The row lives for as long as its block. */
 export const blockKey = (rkey: string, micros: number): string =>
   `UPDATE rate_keys SET blocked_until = GREATEST(blocked_until, ${NOW} + ${int(micros)}),

@@ -2,7 +2,14 @@ import { windowStartAt } from '../fixed-window.js'
 import type { Charge, Refund } from '../store.js'
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
-import { blockKey, lockExisting, readEvents, takeFromEvents, takeFromFixed } from './correction-statements.js'
+import {
+  blockKey,
+  lockExisting,
+  readEvents,
+  takeFromAudit,
+  takeFromEvents,
+  takeFromFixed,
+} from './correction-statements.js'
 import type { Session } from './session.js'
 import { bytesLiteral, createKeys, keyLiteral } from './statements.js'
 
@@ -28,7 +35,10 @@ export async function refundUnit(
 
   const statements = refunds.flatMap(({ key, policy, cost, at }) => {
     const rkey = keyLiteral(key)
-    if (policy.algorithm === 'fixed-window') return [takeFromFixed(rkey, windowStartAt(policy, at), cost)]
+    if (policy.algorithm === 'fixed-window') {
+      const head = takeFromFixed(rkey, windowStartAt(policy, at), cost)
+      return policy.audit ? [head, ...takeFromAudit(rkey, at, cost)] : [head]
+    }
     const event = `${rkey} ${at}`
     const hits = left.get(event) ?? 0
     if (hits < cost) return []

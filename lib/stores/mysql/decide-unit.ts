@@ -1,4 +1,5 @@
 import { demandsOf, demandsOfPeek } from '../demand.js'
+import type { KeptUsage } from '../kept-usage.js'
 import { settle, settlePeek } from '../settle.js'
 import type { RetryLookup } from '../settling-key.js'
 import type { Batch, Charge, Reading, Verdict } from '../store.js'
@@ -8,7 +9,8 @@ import { type Connection, integer, type Result } from './connection.js'
 import type { KnownKeys } from './known-keys.js'
 import { lockAccounts, readAccounts } from './read-accounts.js'
 import type { Session } from './session.js'
-import { lookupRetry, ROLLBACK, writeStatements } from './statements.js'
+import { lookupRetry, ROLLBACK } from './statements.js'
+import { writeStatements } from './write-statements.js'
 
 /**
  * Decides one batch in one transaction: one packet locks, reads the clock and counts; another writes and commits. A small
@@ -22,6 +24,7 @@ export async function decideUnit(
   known: KnownKeys,
   batch: Batch,
   onCommit: OnCommit,
+  usage: KeptUsage,
 ): Promise<Verdict[]> {
   const demands = demandsOf(batch)
   if (demands.size === 0) return settle(batch, demands, new Map()).verdicts
@@ -31,7 +34,7 @@ export async function decideUnit(
   const opening = assumed.tried ? [ROLLBACK, ...session.begin] : session.begin
   const accounts = await lockAccounts(connection, session.begin, opening, demands, known)
   const { verdicts, writes, lookups } = settle(batch, demands, accounts)
-  const statements = [...lookups.map(lookupRetry), ...writeStatements(writes)]
+  const statements = [...lookups.map(lookupRetry), ...writeStatements(writes, usage)]
   // Nothing to write: no commit, and so no disk flush.
   const results =
     writes.length > 0

@@ -1,3 +1,4 @@
+import { USAGE_TABLE } from '../kept-usage.js'
 import { MYSQL_SCHEMA } from '../schema.js'
 import { StoreError } from '../store-error.js'
 import type { Connection } from './connection.js'
@@ -144,27 +145,36 @@ function schemaError(faults: readonly Fault[], cause?: unknown): StoreError {
   )
 }
 
-/** @throws StoreError `ERR_STORE_SCHEMA` with everything that is missing or different, and the statements that fix it. */
-export async function checkSchema(connection: Connection): Promise<void> {
-  const faults = await findFaults(connection)
+/** What matters of the faults: the table of usage is not needed where none is kept. */
+const neededOf = (faults: readonly Fault[], keepsUsage: boolean): Fault[] =>
+  faults.filter(({ table }) => keepsUsage || table !== USAGE_TABLE)
+
+/**
+ * @param keepsUsage - whether the table of usage is needed
+ * @throws StoreError `ERR_STORE_SCHEMA` with everything that is missing or different, and the statements that fix it.
+ */
+export async function checkSchema(connection: Connection, keepsUsage: boolean): Promise<void> {
+  const faults = neededOf(await findFaults(connection), keepsUsage)
   if (faults.length > 0) throw schemaError(faults)
 }
 
 /**
  * Creates the tables that are missing, then checks all. Every statement is idempotent, so any number of processes
- * may do this at once. A user without CREATE is no obstacle when the tables are there (hazard 53).
+ * may do this at once. A user without CREATE is no obstacle when the tables that are needed are there (hazard 53).
  */
-export async function installSchema(connection: Connection): Promise<void> {
+export async function installSchema(connection: Connection, keepsUsage: boolean): Promise<void> {
   const faults = await findFaults(connection)
-  if (faults.length === 0) return
-  if (faults.some(({ missingTable }) => !missingTable)) throw schemaError(faults)
+  const needed = neededOf(faults, keepsUsage)
+  if (needed.some(({ missingTable }) => !missingTable)) throw schemaError(needed)
+  if (!faults.some(({ missingTable }) => missingTable)) return
   try {
     for (const statement of [...STATEMENTS, COMMIT]) await connection.run([statement])
   } catch (error) {
     const { errno } = error as { errno?: unknown }
     // 1142 and 1044: not allowed to CREATE.
-    if (errno === 1142 || errno === 1044) throw schemaError(faults, error)
-    throw error
+    if (errno !== 1142 && errno !== 1044) throw error
+    await connection.run([ROLLBACK])
+    if (needed.length > 0) throw schemaError(needed, error)
   }
-  await checkSchema(connection)
+  await checkSchema(connection, keepsUsage)
 }

@@ -1,4 +1,5 @@
 import { beforeAbort, withinDeadline } from '../before-abort.js'
+import { KeptUsage, type UsageSlice, type UsageStore } from '../kept-usage.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds } from '../option-error.js'
 import { publishSweep } from '../publish-sweep.js'
 import type {
@@ -15,46 +16,21 @@ import type {
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { checkSource } from './check-source.js'
+import type { Connection } from './connection.js'
 import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool, openPool } from './driver.js'
 import { inspectUnit } from './inspect-unit.js'
 import { checkSchema, installSchema } from './install.js'
 import { KnownKeys } from './known-keys.js'
+import { MYSQL_OPTION_NAMES, type MysqlStoreOptions } from './options.js'
 import { probeKeysUnit, probeUnit } from './probe-unit.js'
 import { resetUnit } from './removal-units.js'
 import { keyLiteral, SESSION_SETTINGS } from './statements.js'
 import { sweepAll } from './sweep-all.js'
 import { Turnstile } from './turnstile.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
-
-/** Where the store finds its database: give exactly one of `uri`, `connection` and `pool`. */
-export interface MysqlStoreOptions {
-  /**
-   * `mysql://user:password@host:3306/database`, or with several hosts `mysql://user:password@one:3306,two:3306/database`.
-   * The store opens two connections of its own, to the first host that is up and takes writes (see docs/clusters.md).
-   */
-  readonly uri?: string | undefined
-  /** Connection options of mysql2 (`host`, `user`, `ssl`, …). The store opens two connections of its own. */
-  readonly connection?: object | undefined
-  /**
-   * A pool of yours, made by `createPool()` of mysql2 or mysql2/promise. The store takes at most two connections at
-   * a time, changes no session setting, and never closes the pool. Units go in two packets when the pool was made
-   * with `multipleStatements: true`, else statement by statement.
-   */
-  readonly pool?: object | undefined
-  /** Create missing tables before the first decision. Default true; with false they are only checked. */
-  readonly install?: boolean | undefined
-  /**
-   * Send several statements in one packet on the store's own connections. Default true. Set false where a proxy
-   * refuses that (ProxySQL with multiplexing, Vitess). Not for `pool`, which has its own setting.
-   */
-  readonly multipleStatements?: boolean | undefined
-  /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
-  readonly sweepSeconds?: number | false | undefined
-}
-
-const OPTION_NAMES = ['uri', 'connection', 'pool', 'install', 'multipleStatements', 'sweepSeconds']
+import { readUsageUnit } from './usage-units.js'
 
 /** The most that one unit of work outside of decisions may take, in milliseconds: install, reset, a chunk of a sweep. */
 const MAINTENANCE_MS = 10_000
@@ -71,10 +47,11 @@ const MAINTENANCE_MS = 10_000
  *
  * @throws TypeError for a wrong or unknown option, or a `pool` that is no pool of mysql2.
  */
-export class MysqlStore implements Store {
+export class MysqlStore implements Store, UsageStore {
   readonly #units: UnitRunner
   readonly #closePool: () => Promise<void>
   readonly #install: boolean
+  readonly #usage: KeptUsage
   readonly #sweeper: Sweeper
   readonly #known = new KnownKeys()
   readonly #turnstile = new Turnstile()
@@ -84,7 +61,7 @@ export class MysqlStore implements Store {
   #isReady = false
 
   constructor(options: MysqlStoreOptions) {
-    checkOptionNames('MysqlStore', options, OPTION_NAMES)
+    checkOptionNames('MysqlStore', options, MYSQL_OPTION_NAMES)
     const { uri, connection, pool, install = true, multipleStatements = true, sweepSeconds = 60 } = options
     checkSource(options)
     checkBoolean('install', install)
@@ -92,6 +69,7 @@ export class MysqlStore implements Store {
     checkSweepSeconds(sweepSeconds)
 
     this.#install = install
+    this.#usage = new KeptUsage(options.keepUsageSeconds)
     this.#sweeper = new Sweeper(() => this.sweep(), sweepSeconds)
     if (pool !== undefined) {
       const theirs = Promise.resolve(driverPool(pool))
@@ -117,7 +95,7 @@ export class MysqlStore implements Store {
    * @throws StoreError `ERR_STORE_SCHEMA` names what is missing or different and the statement that fixes it.
    */
   async install(): Promise<void> {
-    await this.#maintain(installSchema)
+    await this.#maintain((connection) => installSchema(connection, !this.#usage.isEmpty))
     this.#isReady = true
   }
 
@@ -126,7 +104,8 @@ export class MysqlStore implements Store {
     this.#closing.signal.throwIfAborted()
     this.#sweeper.start()
     return this.#first(
-      (connection, session, onCommit) => decideUnit(connection, session, this.#known, batch, onCommit),
+      (connection, session, onCommit) =>
+        decideUnit(connection, session, this.#known, batch, onCommit, this.#usage),
       signal,
     )
   }
@@ -136,7 +115,7 @@ export class MysqlStore implements Store {
     if (keys !== undefined)
       return this.#beside((connection, session) => probeKeysUnit(connection, session, keys), signal)
     // Its own look at the schema: the one that others wait for may hang on a connection that is dead.
-    if (!this.#isReady) await this.#first(this.#install ? installSchema : checkSchema, signal)
+    if (!this.#isReady) await this.#first(this.#schemaUnit, signal)
     this.#isReady = true
     await this.#first(probeUnit, signal)
   }
@@ -170,7 +149,7 @@ export class MysqlStore implements Store {
       let at: number | null = null
       for (let finished = false; !finished; ) {
         const progress = await this.#maintain((connection, session, onCommit) =>
-          resetUnit(connection, session, onCommit, keyLiteral(key), at),
+          resetUnit(connection, session, onCommit, this.#usage, keyLiteral(key), at),
         )
         at = progress.at
         finished = progress.finished
@@ -190,7 +169,14 @@ export class MysqlStore implements Store {
    */
   async sweep(onProgress?: SweepProgress): Promise<SweepResult> {
     await this.#whenReady(this.#closing.signal)
-    return publishSweep(this, () => sweepAll((unit) => this.#maintain(unit), onProgress))
+    return publishSweep(this, () => sweepAll((unit) => this.#maintain(unit), this.#usage, onProgress))
+  }
+
+  async readUsage(key: string, from: number, to: number, micros: number): Promise<UsageSlice[]> {
+    await this.#whenReady(this.#closing.signal)
+    return this.#maintain((connection, session) =>
+      readUsageUnit(connection, session, { key, from, to, micros }),
+    )
   }
 
   /** Lets decisions that are under way finish, each by its deadline; refuses what comes after. */
@@ -202,11 +188,15 @@ export class MysqlStore implements Store {
     await this.#closePool()
   }
 
+  /** Looks at the schema, and makes what is missing of it if it may. */
+  readonly #schemaUnit = (connection: Connection): Promise<void> =>
+    (this.#install ? installSchema : checkSchema)(connection, !this.#usage.isEmpty)
+
   /** Resolves when the schema is there: one look for all who wait, and a new one after a failure. */
   async #whenReady(signal: AbortSignal): Promise<void> {
     this.#closing.signal.throwIfAborted()
     if (this.#isReady) return
-    this.#readying ??= this.#maintain(this.#install ? installSchema : checkSchema)
+    this.#readying ??= this.#maintain(this.#schemaUnit)
       .then(() => {
         this.#isReady = true
       })

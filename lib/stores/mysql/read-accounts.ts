@@ -1,6 +1,6 @@
 import { type Account, EMPTY_HEAD, type Head, instantOf, newestOf, type WindowStart } from '../account.js'
 import type { Demand } from '../demand.js'
-import type { Policy } from '../store.js'
+import { isLogged } from '../is-logged.js'
 import { type Connection, integer, type Result, type Rows } from './connection.js'
 import { KnownKey } from './known-key.js'
 import type { KnownKeys } from './known-keys.js'
@@ -147,9 +147,6 @@ function expect(demands: ReadonlyMap<string, Demand>, knownKeys: KnownKeys): Exp
   }
   return { allKnown, looks, prunes }
 }
-
-/** Whether a policy's hits are in the event log. */
-export const isLogged = ({ algorithm, audit }: Policy): boolean => algorithm === 'sliding-window' || audit
 
 /** Fills in the windows whose first event is known by now, and tells which are not. That of a fixed window is in the head. */
 function findStarts(

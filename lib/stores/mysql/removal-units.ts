@@ -1,3 +1,4 @@
+import type { KeptUsage } from '../kept-usage.js'
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
 import {
@@ -13,7 +14,8 @@ import {
   nthEvent,
 } from './removal-statements.js'
 import type { Session } from './session.js'
-import { bytesLiteral, ROLLBACK } from './statements.js'
+import { bytesLiteral, keyOf, ROLLBACK } from './statements.js'
+import { keepUsage } from './usage-statements.js'
 
 /** Keys that one sweeping unit locks: a few milliseconds of work. */
 const SWEEP_KEYS = 200
@@ -34,6 +36,7 @@ export async function sweepUnit(
   connection: Connection,
   session: Session,
   onCommit: OnCommit,
+  usage: KeptUsage,
   leaseMicros: number,
 ): Promise<SweptChunk> {
   // Rolled back at once: without autocommit a read leaves a snapshot open.
@@ -51,13 +54,18 @@ export async function sweepUnit(
     const large = literalsOf(crowded?.rows ?? [])
     const small = locked.filter((literal) => !large.includes(literal))
     if (small.length > 0) {
-      const [ofEvents, ofKeys] = await connection.run([deleteAllEvents(small), deleteKeys(small)])
+      const removal = [
+        ...kept(usage, small, Number.MAX_SAFE_INTEGER),
+        deleteAllEvents(small),
+        deleteKeys(small),
+      ]
+      const [ofEvents, ofKeys] = (await connection.run(removal)).slice(-2)
       events += ofEvents?.affectedRows ?? 0
       keys += ofKeys?.affectedRows ?? 0
     }
     const [first] = large
     if (first !== undefined) {
-      const removed = await removeEvents(connection, first, Number.MAX_SAFE_INTEGER)
+      const removed = await removeEvents(connection, usage, first, Number.MAX_SAFE_INTEGER)
       events += removed.events
       if (removed.finished) {
         await connection.run([deleteKeys([first])])
@@ -80,6 +88,7 @@ export async function resetUnit(
   connection: Connection,
   session: Session,
   onCommit: OnCommit,
+  usage: KeptUsage,
   rkey: string,
   at: number | null,
 ): Promise<ResetProgress> {
@@ -90,7 +99,7 @@ export async function resetUnit(
   }
   const newest = integer(row[0])
   const until = at ?? newest
-  const { finished } = await removeEvents(connection, rkey, until)
+  const { finished } = await removeEvents(connection, usage, rkey, until)
   const ending = finished && newest === until ? deleteKeys([rkey]) : forgetMemo(rkey)
   await commit(connection, onCommit, [ending])
   return { at: until, finished }
@@ -99,14 +108,25 @@ export async function resetUnit(
 /** Deletes a key's oldest events, at most `EVENTS_PER_UNIT` and none later than `upTo`. */
 async function removeEvents(
   connection: Connection,
+  usage: KeptUsage,
   rkey: string,
   upTo: number,
 ): Promise<{ events: number; finished: boolean }> {
   const [nth] = await connection.run([nthEvent(rkey, EVENTS_PER_UNIT)])
   const row = nth?.rows[0]
   const end = row === undefined ? upTo : Math.min(integer(row[0]), upTo)
-  const [removed] = await connection.run([deleteEventsUpTo(rkey, end)])
+  const removed = (await connection.run([...kept(usage, [rkey], end), deleteEventsUpTo(rkey, end)])).at(-1)
   return { events: removed?.affectedRows ?? 0, finished: end === upTo }
+}
+
+/** What keeps the usage of events that go next, up to some time: a statement, or none. */
+function kept(usage: KeptUsage, literals: readonly string[], upTo: number): string[] {
+  if (usage.isEmpty) return []
+  const leaving = literals.flatMap((rkey) => {
+    const keepMicros = usage.microsOf(keyOf(rkey))
+    return keepMicros === undefined ? [] : [{ rkey, after: -1, upTo, keepMicros }]
+  })
+  return leaving.length > 0 ? [keepUsage(leaving)] : []
 }
 
 const literalsOf = (rows: readonly (readonly unknown[])[]): string[] =>

@@ -1,4 +1,4 @@
-import type { KeyWrite, RetryLookup } from '../settling-key.js'
+import type { RetryLookup } from '../settling-key.js'
 import { EVENTS_READ } from './known-log.js'
 
 /*
@@ -12,6 +12,9 @@ export const keyLiteral = (key: string): string => bytesLiteral(Buffer.from(key,
 
 /** The same for a key as the database returned it. */
 export const bytesLiteral = (bytes: Buffer): string => `x'${bytes.toString('hex')}'`
+
+/** The key of a literal. */
+export const keyOf = (literal: string): string => Buffer.from(literal.slice(2, -1), 'hex').toString('utf8')
 
 /** A number in SQL text. */
 export const int = (value: number): string => {
@@ -59,7 +62,7 @@ export const NOW = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
 export const CLOCK = `SELECT ${NOW}`
 
 /** What is kept of a key, in the order in which `readHeads` and `lockHeads` answer. */
-const HEAD_COLUMNS =
+export const HEAD_COLUMNS =
   'total, last_ts, span, pruned_ts, memo_window, memo_ts, memo_base, blocked_until, log_version, stamp_ts'
 
 /**
@@ -128,39 +131,6 @@ export const readPruneEnds = (looks: readonly PruneLook[]): string =>
   WHERE rkey = ${rkey} AND ts > ${int(after)} AND ts <= ${int(upTo)} ORDER BY ts LIMIT 1 OFFSET ${PRUNE_ROWS - 1}), ${int(upTo)})`
     })
     .join('\nUNION ALL\n')
-
-/**
- * What a unit writes, under the locks it holds. REPLACE writes whole heads: with the primary key as the only unique
- * key InnoDB updates the row in place, and it needs neither VALUES() nor a row alias, on whose syntax the servers
- * disagree (hazard 48).
- */
-export function writeStatements(writes: readonly KeyWrite[]): string[] {
-  const events: string[] = []
-  const heads: string[] = []
-  const ranges: string[] = []
-  for (const { key, head, expiresAt, event, prune } of writes) {
-    const rkey = keyLiteral(key)
-    if (event) events.push(`(${rkey}, ${int(event.ts)}, ${int(event.hits)}, ${int(event.total)})`)
-    heads.push(
-      `(${rkey}, ${int(head.total)}, ${int(head.last)}, ${int(head.span)}, ${int(head.pruned)}, ${int(head.memoWindow)}, ${int(head.memoFirst)}, ${int(head.memoBase)}, ${int(head.blocked)}, ${int(head.logVersion)}, ${int(head.stamp)}, ${int(expiresAt)})`,
-    )
-    if (prune) ranges.push(`(rkey = ${rkey} AND ts > ${int(prune.after)} AND ts <= ${int(prune.upTo)})`)
-  }
-  const statements: string[] = []
-  if (events.length > 0) {
-    statements.push(insertEvents(events))
-  }
-  if (heads.length > 0) {
-    statements.push(`REPLACE INTO rate_keys (rkey, ${HEAD_COLUMNS}, expires_at) VALUES ${heads.join(', ')}`)
-  }
-  // Ranges of the primary key; without LIMIT, so that it is safe for statement based replication (hazard 44).
-  if (ranges.length > 0) statements.push(`DELETE FROM rate_events WHERE ${ranges.join('\n  OR ')}`)
-  return statements
-}
-
-/** Events, as rows of literals. */
-export const insertEvents = (rows: readonly string[]): string =>
-  `INSERT INTO rate_events (rkey, ts, hits, total) VALUES ${rows.join(', ')}`
 
 /** When the event that reaches a running total happened. Walks the primary key from the window's start to it. */
 export const lookupRetry = ({ key, after, total }: RetryLookup): string =>

@@ -1,8 +1,10 @@
+import type { KeptUsage } from '../kept-usage.js'
 import type { SweepProgress, SweepResult } from '../store.js'
 import { commit } from './commit.js'
 import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
 import { sweepUnit } from './removal-units.js'
 import type { Unit } from './unit-runner.js'
+import { sweepUsageUnit } from './usage-units.js'
 
 /** How long a process may hold the sweep between two signs of life. */
 const SWEEP_LEASE_MICROS = 30_000_000
@@ -10,6 +12,7 @@ const SWEEP_LEASE_MICROS = 30_000_000
 /** Takes the sweep, if nobody holds it, and removes chunk after chunk; others' work comes in between. */
 export async function sweepAll(
   run: <T>(unit: Unit<T>) => Promise<T>,
+  usage: KeptUsage,
   onProgress?: SweepProgress,
 ): Promise<SweepResult> {
   const claimed = await run(async (connection, session, onCommit) => {
@@ -22,12 +25,17 @@ export async function sweepAll(
   let events = 0
   for (let more = true; more; ) {
     const chunk = await run((connection, session, onCommit) =>
-      sweepUnit(connection, session, onCommit, SWEEP_LEASE_MICROS),
+      sweepUnit(connection, session, onCommit, usage, SWEEP_LEASE_MICROS),
     )
     keys += chunk.keys
     events += chunk.events
     more = chunk.more
     onProgress?.({ keys, events })
+  }
+  for (let more = !usage.isEmpty; more; ) {
+    more = await run((connection, session, onCommit) =>
+      sweepUsageUnit(connection, session, onCommit, extendSweep(SWEEP_LEASE_MICROS)),
+    )
   }
   await run(async (connection, session, onCommit) => {
     await commit(connection, onCommit, [...session.begin, extendSweep(0)])

@@ -1,10 +1,14 @@
 import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from '../account.js'
 import { type Demand, demandsOf, demandsOfPeek } from '../demand.js'
+import { isLogged } from '../is-logged.js'
+import type { KeptUsage } from '../kept-usage.js'
 import { refundedHead } from '../refunded-head.js'
 import { settle, settlePeek } from '../settle.js'
 import type { KeyWrite, RetryLookup } from '../settling-key.js'
 import type { Batch, Charge, Reading, Refund, Verdict } from '../store.js'
+import type { SqliteDatabase } from './open-sqlite.js'
 import type { Statements } from './statements.js'
+import { usageStatements } from './usage-statements.js'
 
 /** A head as its row holds it. */
 type StoredHead = Head & { readonly expiresAt: number }
@@ -12,12 +16,20 @@ type StoredHead = Head & { readonly expiresAt: number }
 /** An account, and the row it was read from; undefined when there is none. */
 type StoredAccount = Account & { readonly stored: StoredHead | undefined }
 
+/** An open file: its statements, and whose usage is kept when events are deleted. */
+export interface Open {
+  readonly database: SqliteDatabase
+  readonly statements: Statements
+  readonly usage: KeptUsage
+}
+
 /** Decides one batch. The caller holds the write lock, and read `now`, in microseconds, under it. */
-export function decideBatch(statements: Statements, batch: Batch, now: number): Verdict[] {
+export function decideBatch(open: Open, batch: Batch, now: number): Verdict[] {
+  const { statements } = open
   const demands = demandsOf(batch)
   const accounts = readAccounts(statements, demands.values(), now)
   const { verdicts, writes, lookups } = settle(batch, demands, accounts)
-  for (const write of writes) writeKey(statements, write, accounts.get(write.key)?.stored)
+  for (const write of writes) writeKey(open, write, accounts.get(write.key)?.stored)
   for (const lookup of lookups) resolveLookup(statements, lookup)
   return verdicts
 }
@@ -61,14 +73,27 @@ function readAccounts(
 export const bytesOf = (key: string): Uint8Array => Buffer.from(key, 'utf8')
 
 function writeKey(
-  statements: Statements,
+  open: Open,
   { key, head, expiresAt, event, prune }: KeyWrite,
   stored: StoredHead | undefined,
 ): void {
+  const { statements } = open
   const rkey = bytesOf(key)
   if (event) statements.insertEvent.run(rkey, event.ts, event.hits, event.total)
   writeHead(statements, rkey, head, expiresAt, stored)
-  if (prune) statements.pruneEvents.run(rkey, prune.after, prune.upTo)
+  if (prune) deleteEvents(open, rkey, prune.after, prune.upTo)
+}
+
+/** Deletes a key's events with `after < ts <= upTo`, all that deletes events, and keeps what they come to as usage. */
+export function deleteEvents(
+  { database, statements, usage }: Open,
+  rkey: Uint8Array,
+  after: number,
+  upTo: number,
+): number {
+  const keepMicros = usage.isEmpty ? undefined : usage.microsOf(Buffer.from(rkey).toString('utf8'))
+  if (keepMicros !== undefined) usageStatements(database).keep.run(keepMicros, rkey, after, upTo)
+  return Number(statements.pruneEvents.run(rkey, after, upTo).changes)
 }
 
 /** @param stored - the row as it is, undefined when there is none */
@@ -98,16 +123,17 @@ export function refundHit(statements: Statements, { key, policy, cost, at }: Ref
   const head = storedHead(statements, rkey)
   if (head === undefined) return
   const refunded = refundedHead(head, policy, cost, at)
-  if (policy.algorithm === 'fixed-window') {
-    if (refunded !== null) writeHead(statements, rkey, refunded, head.expiresAt, head)
-    return
+  if (isLogged(policy)) {
+    const event = statements.eventHits.get(rkey, at) as { hits: number } | undefined
+    const isThere = event !== undefined && event.hits >= cost
+    if (!isThere && policy.algorithm === 'sliding-window') return
+    if (isThere) {
+      statements.takeFromEvent.run(cost, rkey, at)
+      statements.takeFromTotals.run(cost, rkey, at)
+      statements.deleteEvent.run(rkey, at)
+    }
   }
-  const event = statements.eventHits.get(rkey, at) as { hits: number } | undefined
-  if (event === undefined || event.hits < cost || refunded === null) return
-  statements.takeFromEvent.run(cost, rkey, at)
-  statements.takeFromTotals.run(cost, rkey, at)
-  statements.deleteEvent.run(rkey, at)
-  writeHead(statements, rkey, refunded, head.expiresAt, head)
+  if (refunded !== null) writeHead(statements, rkey, refunded, head.expiresAt, head)
 }
 
 /** Blocks a key, which may be new, until an instant; a longer block stays. */

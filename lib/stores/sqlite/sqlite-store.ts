@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withinDeadline } from '../before-abort.js'
+import { KeptUsage, type UsageSlice, type UsageStore } from '../kept-usage.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
 import { publishSweep } from '../publish-sweep.js'
 import type {
@@ -16,23 +17,23 @@ import type {
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { isBusy, sqliteError } from './classify-error.js'
-import { blockKey, bytesOf, decideBatch, peekCharges, probeWrite, refundHit } from './decide-batch.js'
+import {
+  blockKey,
+  bytesOf,
+  decideBatch,
+  deleteEvents,
+  type Open,
+  peekCharges,
+  probeWrite,
+  refundHit,
+} from './decide-batch.js'
 import { inspectTables } from './inspect-tables.js'
 import { checkSchema, installSchema } from './install.js'
 import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
-import { prepareStatements, type Statements } from './statements.js'
+import { SQLITE_OPTION_NAMES, type SqliteStoreOptions } from './options.js'
+import { prepareStatements } from './statements.js'
 import { sweepAll } from './sweep-all.js'
-
-export interface SqliteStoreOptions {
-  /** Path of the database file, on a local disk; it is created when missing. `:memory:` keeps it in this process. */
-  readonly filename: string
-  /** Create missing tables before the first decision. Default true; with false they are only checked. */
-  readonly install?: boolean | undefined
-  /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
-  readonly sweepSeconds?: number | false | undefined
-  /** The time in milliseconds since the epoch, for tests that move it. Default `Date.now`. */
-  readonly clock?: (() => number) | undefined
-}
+import { usageStatements } from './usage-statements.js'
 
 /**
  * How long SQLite itself waits for another process's lock, in milliseconds. Its API is synchronous: the whole
@@ -41,11 +42,6 @@ export interface SqliteStoreOptions {
 const BUSY_TIMEOUT_MS = 20
 /** The longest wait outside of decisions, in milliseconds: install, reset, a chunk of a sweep. */
 const MAINTENANCE_MS = 10_000
-
-interface Open {
-  readonly database: SqliteDatabase
-  readonly statements: Statements
-}
 
 /**
  * Rate limiting in a SQLite file: nothing to set up, exact over all processes of one machine. Needs Node.js 22.13 or
@@ -61,9 +57,10 @@ interface Open {
  *
  * @throws TypeError for a wrong or unknown option.
  */
-export class SqliteStore implements Store {
+export class SqliteStore implements Store, UsageStore {
   readonly #filename: string
   readonly #install: boolean
+  readonly #usage: KeptUsage
   readonly #clock: () => number
   readonly #sweeper: Sweeper
   #opening: Promise<Open> | null = null
@@ -71,7 +68,7 @@ export class SqliteStore implements Store {
   #closed = false
 
   constructor(options: SqliteStoreOptions) {
-    checkOptionNames('SqliteStore', options, ['filename', 'install', 'sweepSeconds', 'clock'])
+    checkOptionNames('SqliteStore', options, SQLITE_OPTION_NAMES)
     const { filename, install = true, sweepSeconds = 60, clock = Date.now } = options
     if (typeof filename !== 'string' || filename === '')
       throw optionError('filename', 'a path or `:memory:`', filename)
@@ -80,6 +77,7 @@ export class SqliteStore implements Store {
     if (typeof clock !== 'function') throw optionError('clock', 'a function', clock)
     this.#filename = filename
     this.#install = install
+    this.#usage = new KeptUsage(options.keepUsageSeconds)
     this.#clock = clock
     this.#sweeper = new Sweeper(() => this.sweep(), sweepSeconds)
   }
@@ -97,10 +95,7 @@ export class SqliteStore implements Store {
 
   async decide(batch: Batch, signal: AbortSignal): Promise<Verdict[]> {
     // The clock is read under the lock: BEGIN IMMEDIATE has come before.
-    const verdicts = await this.#transact(
-      ({ statements }) => decideBatch(statements, batch, this.#now()),
-      signal,
-    )
+    const verdicts = await this.#transact((open) => decideBatch(open, batch, this.#now()), signal)
     this.#sweeper.start()
     return verdicts
   }
@@ -120,12 +115,20 @@ export class SqliteStore implements Store {
   }
 
   async reset(keys: readonly string[]): Promise<void> {
-    await this.#maintain(({ statements }) => {
+    await this.#maintain((open) => {
       for (const key of keys) {
-        statements.deleteEvents.run(bytesOf(key))
-        statements.deleteKey.run(bytesOf(key))
+        deleteEvents(open, bytesOf(key), -1, Number.MAX_SAFE_INTEGER)
+        open.statements.deleteKey.run(bytesOf(key))
       }
     })
+  }
+
+  async readUsage(key: string, from: number, to: number, micros: number): Promise<UsageSlice[]> {
+    const rkey = bytesOf(key)
+    const range = [micros, rkey, from, to] as const
+    return this.#maintain(({ database }) =>
+      usageStatements(database).read.all(...range, ...range),
+    ) as Promise<UsageSlice[]>
   }
 
   async probe(signal: AbortSignal): Promise<void> {
@@ -147,7 +150,7 @@ export class SqliteStore implements Store {
   async sweep(onProgress?: SweepProgress): Promise<SweepResult> {
     return publishSweep(this, () =>
       sweepAll(
-        (work) => this.#maintain(({ statements }) => work(statements)),
+        (work) => this.#maintain(work),
         () => this.#now(),
         onProgress,
       ),
@@ -217,8 +220,8 @@ export class SqliteStore implements Store {
       database.exec('PRAGMA journal_mode = WAL')
       database.exec('PRAGMA synchronous = NORMAL')
       if (this.#install) installSchema(database)
-      else checkSchema(database)
-      this.#open = { database, statements: prepareStatements(database) }
+      else checkSchema(database, !this.#usage.isEmpty)
+      this.#open = { database, statements: prepareStatements(database), usage: this.#usage }
       return this.#open
     } catch (error) {
       database.close()

@@ -45,9 +45,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   /** By ix_rate_keys_expires_at. */
   expiredKeys: 'SELECT rkey FROM rate_keys WHERE expires_at < ? ORDER BY expires_at LIMIT ?',
 
-  /** Some of a key's events, oldest first, by primary key; so that a sweep holds the write lock only briefly. */
-  deleteSomeEvents: `DELETE FROM rate_events WHERE rkey = ? AND ts <= COALESCE(
-  (SELECT ts FROM rate_events WHERE rkey = ? ORDER BY ts LIMIT 1 OFFSET ?), ${Number.MAX_SAFE_INTEGER})`,
+  /** The time of a key's nth event, counted from 0, by primary key; so that a sweep holds the write lock only briefly. */
+  nthEvent: 'SELECT ts FROM rate_events WHERE rkey = ? ORDER BY ts LIMIT 1 OFFSET ?',
 
   /** Takes the sweep for a while, if nobody holds it. */
   claimSweep: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1 AND sweep_until <= ?',

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SweepProgress, SweepResult } from '../store.js'
-import type { Statements } from './statements.js'
+import { deleteEvents, type Open } from './decide-batch.js'
+import { usageStatements } from './usage-statements.js'
 
-/** Keys, and events of one key, that a sweep removes before it lets others write. */
+/** Keys, events of one key, and rows of usage that a sweep removes before it lets others write. */
 const SWEEP_CHUNK = 200
 /** How long a process may hold the sweep between two signs of life. */
 const SWEEP_LEASE_MICROS = 30_000_000
@@ -13,24 +14,26 @@ const SWEEP_LEASE_MICROS = 30_000_000
  * @param now - the store's clock, in microseconds
  */
 export async function sweepAll(
-  transact: <T>(work: (statements: Statements) => T) => Promise<T>,
+  transact: <T>(work: (open: Open) => T) => Promise<T>,
   now: () => number,
   onProgress?: SweepProgress,
 ): Promise<SweepResult> {
-  const claimed = await transact(({ claimSweep }) => {
+  const claimed = await transact(({ statements }) => {
     const at = now()
-    return Number(claimSweep.run(at + SWEEP_LEASE_MICROS, at).changes) === 1
+    return Number(statements.claimSweep.run(at + SWEEP_LEASE_MICROS, at).changes) === 1
   })
   if (!claimed) return { keys: 0, events: 0, ran: false }
   let keys = 0
   let events = 0
   for (let more = true; more; ) {
-    more = await transact((statements) => {
+    more = await transact((open) => {
+      const { database, statements, usage } = open
       const expired = statements.expiredKeys.all(now(), SWEEP_CHUNK) as { rkey: Uint8Array }[]
       let budget = SWEEP_CHUNK
       for (const { rkey } of expired) {
         if (budget <= 0) break
-        const removed = Number(statements.deleteSomeEvents.run(rkey, rkey, SWEEP_CHUNK - 1).changes)
+        const last = statements.nthEvent.get(rkey, SWEEP_CHUNK - 1) as { ts: number } | undefined
+        const removed = deleteEvents(open, rkey, -1, last?.ts ?? Number.MAX_SAFE_INTEGER)
         events += removed
         budget -= Math.max(removed, 1)
         if (removed >= SWEEP_CHUNK) continue
@@ -38,12 +41,13 @@ export async function sweepAll(
         keys += 1
       }
       statements.setSweepUntil.run(now() + SWEEP_LEASE_MICROS)
-      return expired.length > 0
+      const old = usage.isEmpty ? 0 : Number(usageStatements(database).sweep.run(now(), SWEEP_CHUNK).changes)
+      return expired.length > 0 || old === SWEEP_CHUNK
     })
     onProgress?.({ keys, events })
     // Let requests in between two chunks.
     await sleep(0)
   }
-  await transact(({ setSweepUntil }) => setSweepUntil.run(now()))
+  await transact(({ statements }) => statements.setSweepUntil.run(now()))
   return { keys, events, ran: true }
 }
