@@ -82,6 +82,21 @@ describe('which hits go together', () => {
     expect(store.batches.map(({ hits }) => hits.length)).toEqual([500, 500, 201])
   })
 
+  test('at most 1,000 keys go in one batch, or those of one hit', async () => {
+    const { store, batcher } = setUp()
+    const many = (prefix: string, keys: number): Hit => ({
+      charges: Array.from({ length: keys }, (_, i) => ({ key: `${prefix} ${i}`, policy })),
+      cost: 1,
+    })
+    const hits = [
+      ...Array.from({ length: 300 }, (_, i) => many(`k${i}`, 4)),
+      many('large', 1500),
+      many('small', 1),
+    ]
+    await Promise.all(hits.map((each) => submit(batcher, each, LONG)))
+    expect(store.batches.map((batch) => batch.hits.length)).toEqual([250, 50, 1, 1])
+  })
+
   test('the answer tells when its batch was sent, not when the hit was made', async () => {
     stopTimers()
     const { store, batcher } = setUp()
@@ -150,6 +165,64 @@ describe('when the store is slow', () => {
     await settle()
     expect([seen, late]).toEqual([['answered'], ['ERR_STORE_TIMEOUT']])
     expect(keys()).toEqual([['a']])
+  })
+
+  test('a hit whose time is over while others are answered had a store with too much to do', async () => {
+    const { store, batcher } = setUp()
+    const { opened, open } = gate()
+    store.before = () => opened
+    const first = outcomes([submit(batcher, hit('a'), 1000)])
+    await settle()
+    const waiting = outcomes([submit(batcher, hit('b'), 100), submit(batcher, hit('c'), 1000)])
+    passTime(10)
+    store.before = () => new Promise(() => {})
+    open()
+    await settle()
+    const silent = outcomes([submit(batcher, hit('d'), 100)])
+    passTime(90)
+    await settle()
+    passTime(10)
+    await settle()
+    expect([first, waiting, silent]).toEqual([
+      ['answered'],
+      ['ERR_STORE_CAPACITY', 'waiting'],
+      ['ERR_STORE_TIMEOUT'],
+    ])
+  })
+
+  test('and more wait than a batch takes, those go at once for which the next is too late', async () => {
+    const { store, batcher, keys } = setUp()
+    const { opened, open } = gate()
+    store.before = () => opened
+    const first = submit(batcher, hit('first'), LONG)
+    await settle()
+    const hasty = outcomes(Array.from({ length: 400 }, () => submit(batcher, hit('hasty'), 120)))
+    const patient = outcomes(Array.from({ length: 400 }, () => submit(batcher, hit('patient'), LONG)))
+    passTime(100)
+    open()
+    await first
+    await settle()
+    await settle()
+    const count = (list: readonly unknown[] | undefined, wanted: string): number =>
+      (list ?? []).filter((each) => each === wanted).length
+    expect(count(hasty, 'ERR_STORE_CAPACITY')).toBe(300)
+    expect([count(keys()[1], 'hasty'), count(keys()[1], 'patient')]).toEqual([100, 400])
+    expect(count([...hasty, ...patient], 'answered')).toBe(500)
+  })
+
+  test('but no more than a batch takes, none goes before its time', async () => {
+    const { store, batcher, keys } = setUp()
+    const { opened, open } = gate()
+    store.before = () => opened
+    const first = submit(batcher, hit('first'), LONG)
+    await settle()
+    const hasty = outcomes(Array.from({ length: 500 }, () => submit(batcher, hit('hasty'), 120)))
+    passTime(100)
+    open()
+    await first
+    await settle()
+    expect(keys().map((batch) => batch.length)).toEqual([1, 500])
+    expect(new Set(hasty)).toEqual(new Set(['answered']))
   })
 
   test('a late answer changes nothing, and the next batch goes on', async () => {

@@ -6,6 +6,7 @@ import {
   Limiter,
   type LimiterOptions,
   MemoryStore,
+  type OnStoreError,
   rateLimit,
   StoreError,
 } from 'express-sql-rate-limit'
@@ -255,10 +256,10 @@ describe('when the store is back', () => {
   })
 })
 
-test('localShare without `local` is a mistake', () => {
-  for (const onStoreError of [undefined, 'allow', 'deny'] as const)
-    expect(() => setUp({ onStoreError, localShare: 4 })).toThrow(TypeError)
-  expect(() => setUp({ onStoreError: () => 'local', localShare: 4 })).not.toThrow()
+test('localShare where nothing is counted here is a mistake', () => {
+  expect(() => setUp({ onStoreError: 'deny', localShare: 4 })).toThrow(TypeError)
+  const others: (OnStoreError | undefined)[] = [undefined, 'allow', 'local', () => 'local']
+  for (const onStoreError of others) expect(() => setUp({ onStoreError, localShare: 4 })).not.toThrow()
 })
 
 describe('hazard 148: a flood of keys', () => {

@@ -139,7 +139,7 @@ describe('hits that wait for a place', () => {
     const quick = hasty.hit('k')
     await settle()
     passTime(50)
-    await expect(quick).resolves.toMatchObject({ outcome: 'degraded', error: { code: 'ERR_STORE_TIMEOUT' } })
+    await expect(quick).resolves.toMatchObject({ outcome: 'degraded', error: { code: 'ERR_STORE_CAPACITY' } })
     for (let i = 0; i < 10; i += 1) {
       passTime(10_000)
       await settle()

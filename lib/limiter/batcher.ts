@@ -4,29 +4,14 @@ import { StoreError } from '../stores/store-error.js'
 import { Breaker, storeErrorOf } from './breaker.js'
 import { publishBatch } from './channels.js'
 import { DeadlineTimer } from './deadline-timer.js'
+import { overload, Pace, timeout } from './pace.js'
+import { type Answer, type Pending, rejectPending } from './pending.js'
 import { Quarantine } from './quarantine.js'
-import { QueueShares } from './queue-shares.js'
 import { rejectNextTurn } from './reject-next-turn.js'
+import { MOST_HITS, WaitingLine } from './waiting-line.js'
 
-/** A verdict, and when its query was sent on this process's monotonic clock, in milliseconds. */
-export interface Answer {
-  readonly verdict: Verdict
-  readonly sentAt: number
-}
-
-interface Pending {
-  readonly hit: Hit
-  /** On the monotonic clock, in milliseconds. */
-  deadline: number
-  /** Whether the deadline was moved already. */
-  extended: boolean
-  answered: boolean
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (error: unknown) => void
-}
-
-/** The most hits in one batch: it bounds the size of a packet and how long its locks are held. */
-const MOST_HITS = 500
+/** The most keys of which one batch counts refusals. */
+const MOST_REFUSALS = 500
 /** How long a batch may take that only counts refusals, in milliseconds. */
 const REFUSALS_MS = 1000
 
@@ -42,8 +27,8 @@ export class Batcher {
   readonly breaker: Breaker
   readonly #store: Store
   readonly #takeRefusals: (most: number) => Refusal[]
-  #queue: Pending[] = []
-  readonly #shares = new QueueShares()
+  readonly #line = new WaitingLine()
+  readonly #pace = new Pace()
   readonly #quarantine: Quarantine
   #inFlight: readonly Pending[] = []
   #giveUp = new AbortController()
@@ -54,7 +39,7 @@ export class Batcher {
   constructor(store: Store, takeRefusals: (most: number) => Refusal[]) {
     this.#store = store
     this.#takeRefusals = takeRefusals
-    this.breaker = new Breaker(store, () => this.#queue.length + this.#inFlight.length)
+    this.breaker = new Breaker(store, () => this.#line.length + this.#inFlight.length)
     this.#quarantine = new Quarantine(store, this.breaker, () => this.#start())
   }
 
@@ -63,31 +48,29 @@ export class Batcher {
    * `maxPending` hits are waiting.
    *
    * @param deadline - on the monotonic clock, in milliseconds
+   * @param askedAt - since when its caller waits, on the same clock
    */
-  submit(hit: Hit, deadline: number, maxPending: number): Promise<Answer> {
+  submit(hit: Hit, deadline: number, maxPending: number, askedAt = performance.now()): Promise<Answer> {
     const { refusal } = this.breaker
     if (refusal !== null) return rejectNextTurn(refusal)
-    if (this.#queue.length >= maxPending) {
+    if (this.#line.length >= maxPending) {
       const error = new StoreError(
         'ERR_STORE_CAPACITY',
-        `${this.#queue.length} hits are waiting for the store, no more than \`maxPending\` may`,
+        `${this.#line.length} hits are waiting for the store, no more than \`maxPending\` may`,
       )
       return rejectNextTurn(error)
     }
-    if (deadline <= performance.now()) return rejectNextTurn(timedOut())
+    if (deadline <= performance.now()) return rejectNextTurn(this.#late(askedAt))
     return new Promise((resolve, reject) => {
-      const pending = { hit, deadline, extended: false, answered: false, resolve, reject }
-      this.#queue.push(pending)
-      this.#shares.add(pending)
+      this.#line.join({ hit, askedAt, deadline, extended: false, answered: false, resolve, reject })
       this.#timer.watch(deadline)
       this.#start()
     })
   }
 
   /** What a hit has to wait for before it is submitted, or null when it may be at once: see `QueueShares`. */
-  turn({ charges }: Hit, deadline: number, maxPending: number): Promise<number> | null {
-    if (this.breaker.refusal !== null) return null
-    return this.#shares.turn(this.#queue, charges, deadline, maxPending)
+  turn(hit: Hit, deadline: number, maxPending: number): Promise<number> | null {
+    return this.breaker.refusal === null ? this.#line.turn(hit, deadline, maxPending) : null
   }
 
   /** Counts the refusals that no batch has taken along. While the store is down they wait. */
@@ -109,44 +92,20 @@ export class Batcher {
         this.#refuseAll(refusal)
         break
       }
-      const batch = this.#quarantine.isEmpty ? this.#take() : this.#takeFree()
-      const refusals = this.#takeRefusals(MOST_HITS).filter(({ key }) => !this.#quarantine.has(key))
+      this.#line.shed(performance.now() + this.#pace.batchMs, overload)
+      const batch = this.#quarantine.isEmpty ? this.#line.take() : this.#line.takeFree(this.#quarantine)
+      const refusals = this.#takeRefusals(MOST_REFUSALS).filter(({ key }) => !this.#quarantine.has(key))
       if (batch.length === 0 && refusals.length === 0) break
       await this.#decide(batch, refusals)
     }
     this.#running = false
     // Some may wait for a test of their keys.
-    if (this.#queue.length === 0) this.#timer.rest()
-  }
-
-  #take(): Pending[] {
-    const batch = this.#queue.splice(0, MOST_HITS)
-    for (const { hit } of batch) this.#shares.remove(hit)
-    if (this.#queue.length === 0) this.#shares.clear()
-    return batch
-  }
-
-  /** While some keys may be locked by others: takes hits on other keys. */
-  #takeFree(): Pending[] {
-    const batch: Pending[] = []
-    this.#queue = this.#queue.filter((pending) => {
-      const { hit } = pending
-      const refusal = this.#quarantine.refusal(hit)
-      // In the next turn of the event loop: see `rejectNextTurn`.
-      if (refusal !== null) setImmediate(() => reject(pending, refusal))
-      else if (batch.length < MOST_HITS && !this.#quarantine.holds(hit)) batch.push(pending)
-      else return true
-      this.#shares.remove(hit)
-      return false
-    })
-    this.#shares.answered()
-    return batch
+    if (this.#line.length === 0) this.#timer.rest()
   }
 
   #refuseAll(error: StoreError): void {
-    for (const pending of this.#queue.splice(0)) reject(pending, error)
-    this.#shares.clear()
-    this.#shares.answered()
+    for (const pending of this.#line.drain()) rejectPending(pending, error)
+    this.#line.answered()
   }
 
   async #decide(batch: readonly Pending[], refusals: readonly Refusal[]): Promise<void> {
@@ -161,6 +120,7 @@ export class Batcher {
     try {
       const verdicts = await beforeAbort(decided, signal)
       this.breaker.succeeded()
+      this.#pace.answered(sentAt)
       batch.forEach((pending, i) => {
         if (pending.answered) return
         pending.answered = true
@@ -168,15 +128,16 @@ export class Batcher {
       })
       publishBatch(this.#store, asked, sentAt, null)
     } catch (error) {
-      for (const pending of batch) reject(pending, error)
-      const failure = storeErrorOf(signal.aborted ? await reasonOf(decided, error) : error)
+      for (const pending of batch) rejectPending(pending, error)
+      const reason = storeErrorOf(signal.aborted ? await reasonOf(decided, error) : error)
+      const failure = reason.code === 'ERR_STORE_TIMEOUT' && this.#isFlooded ? overload() : reason
       this.breaker.failed(failure, sentAt)
       publishBatch(this.#store, asked, sentAt, failure)
       if (signal.aborted && this.breaker.refusal === null) this.#quarantine.suspect(keysOf(batch, refusals))
     } finally {
       clearTimeout(timer)
       this.#inFlight = []
-      this.#shares.answered()
+      this.#line.answered()
     }
   }
 
@@ -190,15 +151,25 @@ export class Batcher {
    * answers may be waiting in the socket: each hit is given the lost time back, once.
    */
   #extend(lost: number): void {
-    for (const pending of [...this.#inFlight, ...this.#queue]) {
+    for (const pending of [...this.#inFlight, ...this.#line]) {
       if (pending.extended) continue
       pending.extended = true
       pending.deadline += lost
     }
   }
 
+  /** Whether clients alone may be why the store is late: more wait than a batch takes, or others have its connections. */
+  get #isFlooded(): boolean {
+    return this.#inFlight.length + this.#line.length >= MOST_HITS || this.#store.isCrowded === true
+  }
+
+  /** Why a hit has no answer whose caller waits since then. */
+  #late(askedAt: number): StoreError {
+    return this.#isFlooded ? overload() : this.#pace.late(askedAt)
+  }
+
   #abort(): void {
-    this.#giveUp.abort(timedOut())
+    this.#giveUp.abort(timeout())
   }
 
   #expire(lost: number): void {
@@ -208,16 +179,13 @@ export class Batcher {
     const expire = (pending: Pending): void => {
       if (pending.answered) return
       if (pending.deadline > now) next = Math.min(next, pending.deadline)
-      else reject(pending, timedOut())
+      else rejectPending(pending, this.#late(pending.askedAt))
     }
     this.#inFlight.forEach(expire)
     if (this.#inFlight.length > 0 && this.#inFlight.every(({ answered }) => answered)) this.#abort()
-    this.#queue.forEach(expire)
-    this.#queue = this.#queue.filter(({ hit, answered }) => {
-      if (answered) this.#shares.remove(hit)
-      return !answered
-    })
-    this.#shares.answered(lost)
+    for (const pending of this.#line) expire(pending)
+    this.#line.dropAnswered()
+    this.#line.answered(lost)
     if (next < Number.POSITIVE_INFINITY) this.#timer.watch(next)
   }
 }
@@ -225,13 +193,6 @@ export class Batcher {
 function keysOf(batch: readonly Pending[], refusals: readonly Refusal[]): string[] {
   const hits = batch.flatMap(({ hit }) => hit.charges)
   return [...hits, ...refusals].map(({ key }) => key)
-}
-
-/** Answers a hit, unless it is answered already. */
-function reject(pending: Pending, error: unknown): void {
-  if (pending.answered) return
-  pending.answered = true
-  pending.reject(error)
 }
 
 /**
@@ -245,5 +206,3 @@ async function reasonOf(decided: Promise<unknown>, reason: unknown): Promise<unk
   )
   return Promise.race([said, new Promise((resolve) => setImmediate(resolve, reason))])
 }
-
-const timedOut = (): StoreError => new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time')

@@ -26,7 +26,8 @@ export interface BehaviourOptions {
   /**
    * What happens while the store does not answer. Whichever it is, the decision says `degraded`, never `denied`.
    *
-   * - `allow` (default) lets requests through uncounted.
+   * - `allow` (default) lets requests through uncounted. But where the store works and only has too much to do, or others
+   *   in its way (`ERR_STORE_CAPACITY`, `ERR_STORE_CONFLICT`), it is `local`: clients can bring that about.
    * - `deny` refuses them with 503.
    * - `local` limits them by what this process alone has counted since then, exactly, by the same limits: each
    *   process allows as much as they say, unless `localShare` divides them. Keys that were denied when the store failed
@@ -35,8 +36,8 @@ export interface BehaviourOptions {
    */
   readonly onStoreError?: OnStoreError | undefined
   /**
-   * How many processes share the limits, a whole number from 1 to 1,000,000: while `onStoreError` is `local` each allows
-   * its part of them, rounded up, at least 1 of a limit that is not 0. Default 1.
+   * How many processes share the limits, a whole number from 1 to 1,000,000: where a process limits by what it counts
+   * alone it allows its part of them, rounded up, at least 1 of a limit that is not 0. Default 1.
    */
   readonly localShare?: number | undefined
   /** The longest a decision may take, in milliseconds: 1 to 60,000. After that `onStoreError` decides. Default 250. */
@@ -44,7 +45,7 @@ export interface BehaviourOptions {
   /**
    * The most hits that may wait for the store when one of this limiter joins them: 1 to 1,000,000. They are those of all
    * limiters on the store, which share its queue; a limiter with fewer gives way to the others. One hit more, and
-   * `onStoreError` decides it at once. Default 10,000.
+   * `onStoreError` decides it at once, but never lets it through uncounted. Default 10,000.
    */
   readonly maxPending?: number | undefined
   /** Decides, counts and reports, but denies nothing: for trying a limit out. Default false. */
@@ -124,8 +125,8 @@ export function resolveBehaviour(options: BehaviourOptions): Behaviour {
     throw optionError('onStoreError', '`allow`, `deny`, `local` or a function', onStoreError)
   }
   checkCount('localShare', localShare)
-  if (options.localShare !== undefined && (onStoreError === 'allow' || onStoreError === 'deny')) {
-    throw new TypeError(`\`localShare\` has no meaning while \`onStoreError\` is \`${onStoreError}\``)
+  if (options.localShare !== undefined && onStoreError === 'deny') {
+    throw new TypeError('`localShare` has no meaning while `onStoreError` is `deny`')
   }
   if (!(Number.isFinite(timeoutMs) && timeoutMs >= 1 && timeoutMs <= 60_000)) {
     throw optionError('timeoutMs', 'a number from 1 to 60000', timeoutMs)

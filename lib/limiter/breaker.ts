@@ -136,8 +136,10 @@ export class Breaker {
       this.succeeded()
     } else if (error !== null) {
       this.#lastError = error
-      if (this.#state === 'open') this.#checkLater()
-      else this.#become('open')
+      if (this.#state === 'open') {
+        this.#refuse(error)
+        this.#checkLater()
+      } else this.#become('open')
     } else if (this.#state === 'open') this.#become('half-open')
     else this.succeeded()
   }
@@ -162,18 +164,20 @@ export class Breaker {
     this.#since = Date.now()
     this.#failures = 0
     this.#telling = false
-    if (state === 'open') {
-      const cause = this.#lastError as StoreError
-      this.#refusal = new StoreError('ERR_STORE_DOWN', `The store is down: ${cause.code}: ${cause.message}`, {
-        cause,
-      })
-    } else this.#refusal = null
+    if (state === 'open') this.#refuse(this.#lastError as StoreError)
+    else this.#refusal = null
     if (state !== 'closed') this.#checkLater()
     else if (this.#timer !== null) {
       clearTimeout(this.#timer)
       this.#timer = null
     }
     this.#report(previous)
+  }
+
+  #refuse(cause: StoreError): void {
+    this.#refusal = new StoreError('ERR_STORE_DOWN', `The store is down: ${cause.code}: ${cause.message}`, {
+      cause,
+    })
   }
 
   /** A store that is too slow goes from half-open to open again and again: that is one outage, told once. */

@@ -81,7 +81,7 @@ export class Decider {
 
     const { resets } = this.#lane
     try {
-      const { verdict, sentAt } = await hits.submit(hit, deadline, maxPending)
+      const { verdict, sentAt } = await hits.submit(hit, deadline, maxPending, askedAt)
       if (force) for (const { key } of charges) this.#lane.endLeases(key)
       const { allowed, readings } = verdict
       const states = readings.map((reading, i) => {

@@ -1,5 +1,5 @@
 import type { Charge, Reading, Refund } from '../stores/store.js'
-import type { StoreError } from '../stores/store-error.js'
+import { StoreError, type StoreErrorCode } from '../stores/store-error.js'
 import { type Behaviour, isRule, type StoreErrorRule } from './behaviour-options.js'
 import { storeErrorOf } from './breaker.js'
 import type { HitContext, LimitedKey } from './decider.js'
@@ -23,7 +23,15 @@ export interface Degraded {
   readonly refunds: readonly Refund[]
 }
 
-/** Answers for one limiter when its store does not, as `onStoreError` says. */
+/** What a store reports that works but has too much to do, or others in its way. */
+const BUSY: readonly StoreErrorCode[] = ['ERR_STORE_CAPACITY', 'ERR_STORE_CONFLICT']
+
+/**
+ * Answers for one limiter when its store does not, as `onStoreError` says.
+ *
+ * Clients can make a store busy by coming in numbers. So nobody is let through uncounted for that: what `onStoreError`
+ * would allow is then limited by what this process counts.
+ */
 export class Fallback {
   readonly #behaviour: Behaviour
   readonly #lane: Lane
@@ -71,7 +79,8 @@ export class Fallback {
   }
 
   #ruleFor(failure: StoreError, request: unknown): StoreErrorRule {
-    const rule = this.#ask(failure, request)
+    const asked = this.#ask(failure, request)
+    const rule = asked === 'allow' && isBusy(failure) ? 'local' : asked
     this.#failures.report(failure, rule)
     return rule
   }
@@ -105,6 +114,11 @@ export class Fallback {
     return charges.map((charge) => localCharge(charge, this.#behaviour.localShare))
   }
 }
+
+/** Whether the store is busy, or was when it was last asked. */
+const isBusy = ({ code, cause }: StoreError): boolean =>
+  BUSY.includes(code) ||
+  (code === 'ERR_STORE_DOWN' && cause instanceof StoreError && BUSY.includes(cause.code))
 
 const statesOf = (
   keys: readonly LimitedKey[],

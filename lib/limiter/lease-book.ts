@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Charge, Hit, Reading, Refund } from '../stores/store.js'
-import type { Answer, Batcher } from './batcher.js'
+import type { Batcher } from './batcher.js'
 import { Lease, lifeOf } from './lease.js'
+import type { Answer } from './pending.js'
 
 /** A lease that was asked for and has not arrived. */
 interface Request {
@@ -16,6 +17,9 @@ interface Request {
   /** Resolves with the time by which it was answered later than its deadline, because this process stood still. */
   readonly settled: Promise<number>
 }
+
+/** Asks the store about a hit. */
+type Ask = (hit: Hit) => Promise<Answer>
 
 /** The most leases one limiter holds at a time. */
 const MOST_LEASES = 10_000
@@ -76,14 +80,13 @@ export class LeaseBook {
   }
 
   /** Answers a hit from memory or by the store, as the batcher does. */
-  async submit(hit: Hit, deadline: number, maxPending: number): Promise<Answer> {
+  async submit(hit: Hit, deadline: number, maxPending: number, askedAt = performance.now()): Promise<Answer> {
     const charge = this.#leasable(hit)
-    if (charge === null) return this.#batcher.submit(hit, deadline, maxPending)
+    const ask: Ask = (asked) => this.#batcher.submit(asked, deadline, maxPending, askedAt)
+    if (charge === null) return ask(hit)
     return (
       this.#take(charge.key, hit.cost, performance.now()) ??
-      (this.#waited.has(hit)
-        ? this.#batcher.submit(hit, deadline, maxPending)
-        : this.#request(charge, hit, deadline, maxPending))
+      (this.#waited.has(hit) ? ask(hit) : this.#request(charge, hit, deadline, ask))
     )
   }
 
@@ -137,7 +140,7 @@ export class LeaseBook {
     return lease.answer(now)
   }
 
-  async #request(charge: Charge, hit: Hit, deadline: number, maxPending: number): Promise<Answer> {
+  async #request(charge: Charge, hit: Hit, deadline: number, ask: Ask): Promise<Answer> {
     const { key, policy } = charge
     let resolve = (_: number): void => {}
     const settled = new Promise<number>((settle) => {
@@ -151,7 +154,7 @@ export class LeaseBook {
     const leasing = { ...hit, lease: { units, micros: lifeOf(policy) } }
     let isDenied = false
     try {
-      const answer = await this.#batcher.submit(leasing, deadline, maxPending)
+      const answer = await ask(leasing)
       const { allowed, granted = hit.cost } = answer.verdict
       isDenied = !allowed
       return granted > hit.cost ? this.#enter(new Lease(charge, answer, granted - hit.cost), request) : answer

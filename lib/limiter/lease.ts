@@ -1,5 +1,5 @@
 import type { Charge, Policy, Reading, Refund } from '../stores/store.js'
-import type { Answer } from './batcher.js'
+import type { Answer } from './pending.js'
 
 /** The longest life of a lease, in microseconds: how long a process may not hear of what others do to the key. */
 const LONGEST_MICROS = 1_000_000

@@ -4,7 +4,8 @@
  * - `ERR_STORE_TIMEOUT`: no answer before the deadline.
  * - `ERR_STORE_CONFLICT`: deadlocks or lock waits on every try until the deadline.
  * - `ERR_STORE_CONNECTION`: the database cannot be reached, or the connection was lost.
- * - `ERR_STORE_CAPACITY`: no connection to be had (too many connections), or too many hits waiting.
+ * - `ERR_STORE_CAPACITY`: no connection to be had (too many connections), too many hits waiting, or more of them than the
+ *   store could decide in time.
  * - `ERR_STORE_READ_ONLY`: the server takes no writes at the moment (failover, replica).
  * - `ERR_STORE_SCHEMA`: a table or column is missing or of the wrong kind; the message has the statement that fixes it.
  * - `ERR_STORE_CONFIG`: wrong password, unknown database, missing privilege, missing driver.

@@ -163,6 +163,8 @@ export interface StoreInspection {
  * a verdict is final only when the transaction is. A store rejects with a `StoreError`; it never rejects for a denial.
  */
 export interface Store {
+  /** Whether it waits for a connection that others have, so that it may be well although it is late. */
+  readonly isCrowded?: boolean
   /** Creates what the schema lacks and checks the rest. Safe from any number of processes at once; idempotent. */
   install(): Promise<void>
   /** Decides the hits in order. When `signal` aborts, gives up at once and holds no connection. */

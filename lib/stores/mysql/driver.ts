@@ -23,7 +23,9 @@ export interface DriverConfig {
 export interface DriverPool {
   getConnection(callback: (error: unknown, connection: DriverConnection) => void): void
   end(callback: (error?: unknown) => void): void
-  on(event: 'connection', listener: (connection: DriverConnection) => void): unknown
+  /** `enqueue`: while `getConnection` runs, when others have all connections. */
+  on(event: 'connection' | 'enqueue', listener: (connection: DriverConnection) => void): unknown
+  off?(event: 'enqueue', listener: (connection: DriverConnection) => void): unknown
   /** How many hosts it may connect to, when there are several. */
   readonly hosts?: number
   /** Is told what became of a unit, when there are several hosts: done, too late, or on a server without writes. */

@@ -89,6 +89,11 @@ export class MysqlStore implements Store, UsageStore {
     }
   }
 
+  /** Whether it waits for a connection of your pool, as others have them all. */
+  get isCrowded(): boolean {
+    return this.#units.isCrowded
+  }
+
   /**
    * Creates the tables that are missing and checks the others; safe from any number of processes at once.
    *

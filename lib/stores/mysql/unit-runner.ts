@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { StoreError } from '../store-error.js'
+import { StoreError } from '../store-error.js'
 import { AbandonedWork } from './abandoned-work.js'
 import { remedyOf, storeErrorOf } from './classify-error.js'
 import type { OnCommit } from './commit.js'
@@ -23,15 +23,22 @@ export class UnitRunner {
   #session: Session | null = null
   readonly #running = new Set<Promise<unknown>>()
   readonly #abandoned = new AbandonedWork()
+  /** How many units wait for a connection of the application's pool that others have. */
+  #queued = 0
 
   constructor(pool: () => Promise<DriverPool>, ownSessions: boolean) {
     this.#pool = pool
     this.#ownSessions = ownSessions
   }
 
+  /** Whether a unit waits for a connection because the application has them all: the server may be well. */
+  get isCrowded(): boolean {
+    return this.#queued > 0
+  }
+
   /**
-   * @throws StoreError with the reason; once `signal` has aborted, its own reason, or the conflict that the time went
-   *   into: a server that reports conflicts is not down.
+   * @throws StoreError with the reason; once `signal` has aborted, its own reason, or what the time went into, conflicts
+   *   or the wait for a connection: then the server is not down.
    */
   async run<T>(unit: Unit<T>, signal: AbortSignal): Promise<T> {
     const running = this.#repeat(unit, signal)
@@ -58,7 +65,7 @@ export class UnitRunner {
           committing = true
         })
       } catch (error) {
-        if (signal.aborted) throw conflict ?? signal.reason
+        if (signal.aborted) throw conflict ?? (isCrowding(error) ? error : signal.reason)
         const remedy = remedyOf(error)
         if (remedy === 'conflict') {
           conflict = storeErrorOf(error)
@@ -80,7 +87,7 @@ export class UnitRunner {
   }
 
   async #attempt<T>(unit: Unit<T>, signal: AbortSignal, onCommit: OnCommit): Promise<T> {
-    const connection = await takeConnection(await this.#pool(), signal)
+    const connection = await this.#take(await this.#pool(), signal)
     const giveUp = (): void => {
       if (connection.work !== null) this.#abandoned.add(connection.work)
       connection.destroy(signal.reason)
@@ -101,6 +108,25 @@ export class UnitRunner {
     }
   }
 
+  async #take(pool: DriverPool, signal: AbortSignal): Promise<Connection> {
+    if (this.#ownSessions || pool.off === undefined) return takeConnection(pool, signal)
+    let isQueued = false
+    const note = (): void => {
+      isQueued = true
+      this.#queued += 1
+    }
+    pool.on('enqueue', note)
+    const taken = takeConnection(pool, signal)
+    pool.off('enqueue', note)
+    try {
+      return await taken
+    } catch (error) {
+      throw isQueued && signal.aborted ? crowded(error) : error
+    } finally {
+      if (isQueued) this.#queued -= 1
+    }
+  }
+
   /** An error inside a unit leaves its transaction open more often than not: 1205 rolls back one statement only. */
   async #abandon(connection: Connection, error: unknown): Promise<void> {
     if (remedyOf(error) !== 'broken') {
@@ -115,3 +141,9 @@ export class UnitRunner {
     connection.destroy(error)
   }
 }
+
+const crowded = (cause: unknown): StoreError =>
+  new StoreError('ERR_STORE_CAPACITY', 'Others kept all connections of the pool', { cause })
+
+const isCrowding = (error: unknown): boolean =>
+  error instanceof StoreError && error.code === 'ERR_STORE_CAPACITY'
