@@ -292,3 +292,15 @@ test('a reset tells that the store failed, with a code', async () => {
   const limiter = new Limiter({ store, limit: 1, windowSeconds: 1 })
   await expect(limiter.reset('k')).rejects.toMatchObject({ name: 'StoreError', code: 'ERR_STORE_CONNECTION' })
 })
+
+test('decides and gives back in tests of applications that have stopped all timers', async () => {
+  jest.useFakeTimers()
+  const limiter = new Limiter({ store: new MemoryStore(), limit: 1, windowSeconds: 60 })
+  const decision = await limiter.hit('k')
+  expect((await limiter.hit('k')).outcome).toBe('denied')
+  expect(await limiter.refund(decision)).toBe(true)
+  expect((await limiter.hit('k')).outcome).toBe('allowed')
+  jest.advanceTimersByTime(60_001)
+  expect((await limiter.hit('k')).outcome).toBe('allowed')
+  jest.useRealTimers()
+})

@@ -441,6 +441,20 @@ export function storeContract(open: OpenSubject): void {
       expect((await subject.size()).events).toBeLessThanOrEqual(40 * (1 + 1 / 8) + 2)
     })
 
+    it('lists the keys that begin with a text, however many, each once, and locks none', async () => {
+      const names = Array.from({ length: 1_100 }, (_, i) => `api:${i}`)
+      const others = ['api', 'api;', 'ap:1', 'apj:1', 'API:1', 'api~1']
+      const stored = (key: string) => ({ charges: [{ key, policy: policy() }], cost: 1 })
+      await decide(store, [...names, ...others].map(stored))
+      const listed: string[] = []
+      for await (const keys of store.storedKeys?.('api:') ?? []) {
+        listed.push(...keys)
+        const [verdict] = await decide(store, [stored(keys.at(-1) as string)])
+        expect(verdict?.allowed).toBe(true)
+      }
+      expect(listed.sort()).toEqual(names.sort())
+    })
+
     it('sweeps abandoned keys, and leaves those that still count (hazard 14)', async () => {
       const hits = Array.from({ length: 500 }, (_, i) => hitOn(`scanner ${i}`, policy()))
       await decide(store, hits)

@@ -38,6 +38,8 @@ export interface ExpressRateLimitOptions {
 /** express-rate-limit's own default, until it has told the store its options. */
 export const UNTOLD: ExpressRateLimitOptions = { windowMs: 60_000 }
 
+const YEAR_MS = 31_536_000_000
+
 export const STORE_OPTION_NAMES = ['name', 'algorithm', 'timeoutMs', 'maxPending', 'hashKeys'] as const
 
 const limitOf = ({ limit, max }: ExpressRateLimitOptions): unknown => limit ?? max
@@ -66,7 +68,9 @@ export function limiterOptionsFor(
   if (told !== UNTOLD && algorithm === 'sliding-window' && !isNumber) {
     throw new TypeError("`algorithm: 'sliding-window'` needs express-rate-limit's `limit` to be a number")
   }
-  if (typeof told.windowMs !== 'number') throw optionError('windowMs', 'a number', told.windowMs)
+  if (!(typeof told.windowMs === 'number' && told.windowMs >= 1 && told.windowMs <= YEAR_MS)) {
+    throw optionError('windowMs', `a number from 1 to ${YEAR_MS}`, told.windowMs)
+  }
   // Refusals of a fixed window count, and can be given back as well: then none may be answered from memory, where they
   // are counted late. Without a limit none is; express-rate-limit denies by itself.
   const onlyCounts = algorithm === 'fixed-window' && givesBack(told)

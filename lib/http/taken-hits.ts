@@ -81,4 +81,8 @@ export class TakenHits {
   forget(key: string): void {
     this.#keys.delete(key)
   }
+
+  forgetAll(): void {
+    this.#keys.clear()
+  }
 }

@@ -1,6 +1,7 @@
 import type { AllowedDecision, Decision, DeniedDecision } from '../limiter/decision.js'
 import { Limiter } from '../limiter/limiter.js'
 import { resolveLimiterOptions } from '../limiter/limiter-options.js'
+import { resetNamespace } from '../limiter/reset-namespace.js'
 import { checkOptionNames, optionError } from '../stores/option-error.js'
 import type { Store } from '../stores/store.js'
 import {
@@ -44,6 +45,8 @@ export interface ExpressRateLimitStore {
   decrement(key: string): Promise<void>
   /** Forgets what was counted for a key. Other processes see it within a second. */
   resetKey(key: string): Promise<void>
+  /** Forgets all keys of this limiter, one after the other. express-rate-limit never calls it. */
+  resetAll(): Promise<void>
   /** What is counted of a key; undefined for nothing. `resetTime` is when the next hit can pass, or the oldest leaves. */
   get(key: string): Promise<ExpressRateLimitCount | undefined>
 }
@@ -133,6 +136,11 @@ class SharedStore implements ExpressRateLimitStore {
   async resetKey(key: string): Promise<void> {
     this.#taken.forget(String(key))
     await this.#limiter.reset(keyOf(key))
+  }
+
+  async resetAll(): Promise<void> {
+    this.#taken.forgetAll()
+    await resetNamespace(this.#store, this.#limiter.policy)
   }
 
   async get(key: string): Promise<ExpressRateLimitCount | undefined> {

@@ -39,7 +39,8 @@ export class RefundQueue {
       this.#queue.push({ refunds, resolve, reject })
       if (this.#running) return
       this.#running = true
-      queueMicrotask(() => this.#run())
+      // Not `queueMicrotask`: fake timers stop it.
+      Promise.resolve().then(() => this.#run())
     })
   }
 

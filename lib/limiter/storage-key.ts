@@ -35,14 +35,16 @@ const DIGEST_LENGTH = 43
  * @throws TypeError for an empty text, no parts, or anything that is neither a text nor an array of texts.
  */
 export function storageKey(policy: Policy, key: Key, secret: string | null = null): string {
-  const namespace =
-    policy.algorithm === 'fixed-window'
-      ? `${policy.name}@${policy.calendar?.id ?? policy.windowSeconds}`
-      : policy.name
-  return storedForm(namespace, key, secret)
+  return storedForm(namespaceOf(policy), key, secret)
 }
 
-/** The same for a namespace, which is what comes before `:`, `[`, `"` and `~` in a stored key. */
+/** What stands before `:`, `[`, `"` and `~` in the stored keys of a policy. */
+export const namespaceOf = (policy: Policy): string =>
+  policy.algorithm === 'fixed-window'
+    ? `${policy.name}@${policy.calendar?.id ?? policy.windowSeconds}`
+    : policy.name
+
+/** The same for a namespace. */
 export function storedForm(namespace: string, key: Key, secret: string | null): string {
   const text = namespace + encode(key)
   if (secret !== null) {

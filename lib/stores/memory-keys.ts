@@ -57,6 +57,10 @@ export class MemoryKeys {
     this.#events = 0
   }
 
+  startingWith(prefix: string): string[] {
+    return [...this.#keys.keys()].filter((key) => key.startsWith(prefix))
+  }
+
   /** Forgets the keys that had expired by then. */
   sweep(now: number): SweepResult {
     let keys = 0

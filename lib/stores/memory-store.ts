@@ -111,6 +111,11 @@ export class MemoryStore implements Store {
     })
   }
 
+  async *storedKeys(prefix: string): AsyncGenerator<string[]> {
+    this.#checkOpen()
+    yield this.#keys.startingWith(prefix)
+  }
+
   async reset(keys: readonly string[]): Promise<void> {
     this.#checkOpen()
     for (const key of keys) this.#keys.delete(key)

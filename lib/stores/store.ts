@@ -178,6 +178,11 @@ export interface Store {
   refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void>
   /** Denies everything on a key for so many microseconds from now on; never shortens a block that is there. */
   block(charge: Charge, micros: number, signal: AbortSignal): Promise<void>
+  /**
+   * The stored keys that begin with a text, in pages: a range of an index, which locks nothing. `prefix` ends in a character
+   * of ASCII. Keys that come or go meanwhile may be in it or not. Optional: without it, nothing can be forgotten as a whole.
+   */
+  storedKeys?(prefix: string): AsyncIterable<readonly string[]>
   /** Forgets everything counted for these keys, and their blocks. */
   reset(keys: readonly string[]): Promise<void>
   /**

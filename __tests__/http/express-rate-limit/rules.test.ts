@@ -163,3 +163,9 @@ describe('a store that fails', () => {
     await expect(adapter.resetKey('a')).rejects.toMatchObject({ code: 'ERR_STORE_CONNECTION' })
   })
 })
+
+test('a store that cannot list its keys says so when all of them are to be forgotten', async () => {
+  const adapter = create({}, new WatchedStore())
+  adapter.init({ windowMs: 60_000, limit: 5 })
+  await expect(adapter.resetAll()).rejects.toThrow(TypeError)
+})

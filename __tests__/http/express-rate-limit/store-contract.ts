@@ -83,6 +83,20 @@ export function expressRateLimitStoreContract(open: OpenSubject): void {
       expect(await hitsOf(store.get('a'))).toBe(0)
     })
 
+    it('forgets all its keys at once, and those of no other limiter', async () => {
+      const [one, two] = [create(), create({}, 'one.two')]
+      for (const key of ['a', 'b', '', 'x'.repeat(300), '\ud800', '😀']) {
+        for (let i = 0; i < 4; i += 1) await one.increment(key)
+        await two.increment(key)
+      }
+      await one.resetAll()
+      for (const key of ['a', 'b', '', 'x'.repeat(300), '\ud800', '😀']) {
+        expect(await one.get(key)).toBeUndefined()
+        expect(await hitsOf(one.increment(key))).toBe(1)
+        expect(await hitsOf(two.get(key))).toBe(1)
+      }
+    })
+
     it('begins anew after the window, again and again', async () => {
       const store = create()
       for (let i = 0; i < 3; i += 1) {

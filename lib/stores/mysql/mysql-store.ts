@@ -1,6 +1,7 @@
 import { beforeAbort, withinDeadline } from '../before-abort.js'
 import { KeptUsage, type UsageSlice, type UsageStore } from '../kept-usage.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds } from '../option-error.js'
+import { pagesOfKeys } from '../pages-of-keys.js'
 import { publishSweep } from '../publish-sweep.js'
 import type {
   Batch,
@@ -25,7 +26,7 @@ import { checkSchema, installSchema } from './install.js'
 import { KnownKeys } from './known-keys.js'
 import { MYSQL_OPTION_NAMES, type MysqlStoreOptions } from './options.js'
 import { probeKeysUnit, probeUnit } from './probe-unit.js'
-import { resetUnit } from './removal-units.js'
+import { keysBetweenUnit, resetUnit } from './removal-units.js'
 import { keyLiteral, SESSION_SETTINGS } from './statements.js'
 import { sweepAll } from './sweep-all.js'
 import { Turnstile } from './turnstile.js'
@@ -146,6 +147,13 @@ export class MysqlStore implements Store, UsageStore {
       signal,
     )
     this.#known.get(charge.key)?.unsettle()
+  }
+
+  async *storedKeys(prefix: string): AsyncGenerator<string[]> {
+    await this.#whenReady(this.#closing.signal)
+    yield* pagesOfKeys(prefix, (after, before, most) =>
+      this.#maintain((connection) => keysBetweenUnit(connection, after, before, most)),
+    )
   }
 
   async reset(keys: readonly string[]): Promise<void> {

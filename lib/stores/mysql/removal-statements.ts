@@ -22,6 +22,10 @@ export const expiredKeys = (rows: number): string =>
 export const lockExpired = (literals: readonly string[]): string =>
   `SELECT rkey FROM rate_keys ${BY_PRIMARY_KEY} WHERE rkey IN (${literals.join(', ')}) AND expires_at < ${NOW} ORDER BY rkey FOR UPDATE`
 
+/** Keys between two, without those: a range of the primary key. */
+export const keysBetween = (after: string, before: string, most: number): string =>
+  `SELECT rkey FROM rate_keys ${BY_PRIMARY_KEY} WHERE rkey > ${after} AND rkey < ${before} ORDER BY rkey LIMIT ${int(most)}`
+
 /** The keys that have at least so many events, each by a bounded walk of the primary key. */
 export const keysWithEvents = (literals: readonly string[], atLeast: number): string =>
   literals

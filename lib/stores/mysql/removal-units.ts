@@ -8,6 +8,7 @@ import {
   expiredKeys,
   extendSweep,
   forgetMemo,
+  keysBetween,
   keysWithEvents,
   lockExpired,
   lockKey,
@@ -75,6 +76,19 @@ export async function sweepUnit(
   }
   await commit(connection, onCommit, [extendSweep(leaseMicros)])
   return { keys, events, more: true }
+}
+
+/** Stored keys between two, in order. */
+export async function keysBetweenUnit(
+  connection: Connection,
+  after: Buffer,
+  before: Buffer,
+  most: number,
+): Promise<Buffer[]> {
+  // Rolled back at once: without autocommit a read leaves a snapshot open.
+  const statements = [keysBetween(bytesLiteral(after), bytesLiteral(before), most), ROLLBACK]
+  const [found] = await connection.run(statements)
+  return (found?.rows ?? []).map(([rkey]) => rkey as Buffer)
 }
 
 /** How far a reset has come. `at` is the newest event when it began: later hits are not its business. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withinDeadline } from '../before-abort.js'
 import { KeptUsage, type UsageSlice, type UsageStore } from '../kept-usage.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
+import { pagesOfKeys } from '../pages-of-keys.js'
 import { publishSweep } from '../publish-sweep.js'
 import type {
   Batch,
@@ -112,6 +113,13 @@ export class SqliteStore implements Store, UsageStore {
 
   async block({ key }: Charge, micros: number, signal: AbortSignal): Promise<void> {
     await this.#transact(({ statements }) => blockKey(statements, key, this.#now() + micros), signal)
+  }
+
+  async *storedKeys(prefix: string): AsyncGenerator<string[]> {
+    yield* pagesOfKeys(prefix, async (after, before, most) => {
+      const rows = await this.#maintain(({ statements }) => statements.keysBetween.all(after, before, most))
+      return (rows as { rkey: Uint8Array }[]).map(({ rkey }) => rkey)
+    })
   }
 
   async reset(keys: readonly string[]): Promise<void> {

@@ -39,6 +39,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   takeFromTotals: 'UPDATE rate_events SET total = total - ? WHERE rkey = ? AND ts >= ?',
   deleteEvent: 'DELETE FROM rate_events WHERE rkey = ? AND ts = ? AND hits = 0',
 
+  /** A range of the primary key. */
+  keysBetween: 'SELECT rkey FROM rate_keys WHERE rkey > ? AND rkey < ? ORDER BY rkey LIMIT ?',
+
   deleteEvents: 'DELETE FROM rate_events WHERE rkey = ?',
   deleteKey: 'DELETE FROM rate_keys WHERE rkey = ?',
 
