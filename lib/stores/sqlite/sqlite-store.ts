@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withinDeadline } from '../before-abort.js'
 import { KeptUsage, type UsageSlice, type UsageStore } from '../kept-usage.js'
 import { checkBoolean, checkOptionNames, checkSweepSeconds, optionError } from '../option-error.js'
-import { pagesOfKeys } from '../pages-of-keys.js'
 import { publishSweep } from '../publish-sweep.js'
 import type {
   Batch,
@@ -33,6 +32,7 @@ import { checkSchema, installSchema } from './install.js'
 import { openSqlite, type SqliteDatabase } from './open-sqlite.js'
 import { SQLITE_OPTION_NAMES, type SqliteStoreOptions } from './options.js'
 import { prepareStatements } from './statements.js'
+import { storedKeys } from './stored-keys.js'
 import { sweepAll } from './sweep-all.js'
 import { usageStatements } from './usage-statements.js'
 
@@ -115,11 +115,8 @@ export class SqliteStore implements Store, UsageStore {
     await this.#transact(({ statements }) => blockKey(statements, key, this.#now() + micros), signal)
   }
 
-  async *storedKeys(prefix: string): AsyncGenerator<string[]> {
-    yield* pagesOfKeys(prefix, async (after, before, most) => {
-      const rows = await this.#maintain(({ statements }) => statements.keysBetween.all(after, before, most))
-      return (rows as { rkey: Uint8Array }[]).map(({ rkey }) => rkey)
-    })
+  storedKeys(prefix: string): AsyncGenerator<string[]> {
+    return storedKeys((work) => this.#maintain(work), prefix)
   }
 
   async reset(keys: readonly string[]): Promise<void> {
