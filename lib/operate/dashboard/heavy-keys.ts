@@ -51,7 +51,7 @@ export class HeavyKeys {
   }
 
   #drop(): void {
-    const weights = Array.from(this.#keys.values(), weightOf).sort((a, b) => a - b)
+    const weights = Float64Array.from(this.#keys.values(), weightOf).sort()
     this.#floor = weights[MOST / 2] as number
     for (const kept of this.#keys.values()) if (weightOf(kept) <= this.#floor) this.#keys.delete(kept.key)
   }
