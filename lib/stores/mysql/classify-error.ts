@@ -19,14 +19,20 @@ const CONFLICT = new Set([1205, 1213, 1020, 1180, 3101, 3572, 8002, 9007, 1568])
 /** 1665: READ COMMITTED while the binary log is statement based (hazard 44). */
 const BINLOG_STATEMENT = 1665
 
+/** A Galera node without its cluster, which refuses every statement. */
+const NOT_READY = 1047
+
 /** 1047 Galera node not ready · 1053 shutdown · 3032 offline mode. */
-const NOT_IN_SERVICE = new Set([1047, 1053, 3032])
+const NOT_IN_SERVICE = new Set([NOT_READY, 1053, 3032])
 
 /** 1927 and 1317 killed · 3169 killed · 4031 idle too long. */
 const BROKEN = new Set([1927, 1317, 3169, 4031])
 
-/** 1290 and 1836 read only · 1792 read-only transaction · 3100 Group Replication refuses writes. */
-const READ_ONLY = new Set([1290, 1792, 1836, 3100])
+/**
+ * 1290 and 1836 read only · 1015, 1036 and 1874 started with innodb_read_only · 1792 read-only transaction · 3100 Group
+ * Replication refuses writes.
+ */
+const READ_ONLY = new Set([1290, 1836, 1015, 1036, 1874, 1792, 3100])
 
 /** 1040 too many connections · 1203, 1226 of this user · 1461 too many prepared statements. */
 const CAPACITY = new Set([1040, 1203, 1226, 1461])
@@ -46,6 +52,15 @@ interface DriverError {
   readonly code?: unknown
   readonly fatal?: unknown
   readonly message?: unknown
+}
+
+/**
+ * Whether the server has refused to write: nothing is committed, even where COMMIT was in the same packet. Not 1053 and
+ * the like, which can come while a COMMIT is under way.
+ */
+export function isRefusal(error: unknown): boolean {
+  const { errno } = (error ?? {}) as DriverError
+  return typeof errno === 'number' && (errno === NOT_READY || READ_ONLY.has(errno))
 }
 
 /** Whether the server takes no writes at the moment, so that another host must be found where there are several. */

@@ -15,10 +15,14 @@ export interface Result {
   readonly insertId: number
 }
 
-/** Statements under way on a thread of the server. */
+/** What was sent last on a connection, to which thread of which server. */
 export interface Work {
   readonly threadId: number
   readonly sql: string
+  /** On the monotonic clock, in milliseconds. */
+  readonly sentAt: number
+  /** As in `Session`. */
+  readonly server: string | null
 }
 
 /**
@@ -37,10 +41,11 @@ export class Connection {
   readonly #driver: DriverConnection
   readonly #pool: DriverPool
   readonly #options: Omit<DriverQuery, 'sql'>
+  readonly #isUsed: boolean
   #multipleStatements: boolean
   #state: 'open' | 'released' | 'destroyed' = 'open'
   #rejectPending: ((error: unknown) => void) | null = null
-  #sent: string | null = null
+  #sent: Pick<Work, 'sql' | 'sentAt'> | null = null
 
   constructor(driver: DriverConnection, pool: DriverPool) {
     this.#driver = driver
@@ -49,6 +54,7 @@ export class Connection {
       guarded.add(driver)
       driver.on('error', () => {})
     }
+    this.#isUsed = sessions.has(driver)
     this.#multipleStatements = driver.config?.multipleStatements === true
     this.#options = queryOptions(driver)
   }
@@ -56,6 +62,16 @@ export class Connection {
   /** Whether several statements travel in one packet. */
   get multipleStatements(): boolean {
     return this.#multipleStatements
+  }
+
+  /** Whether it has served before, so that the server may have closed it since. */
+  get isUsed(): boolean {
+    return this.#isUsed
+  }
+
+  /** The driver's number of the thread at the server's end. */
+  get threadId(): number | null {
+    return this.#driver.threadId ?? null
   }
 
   /** What is known of the server's end, asked once for as long as the driver's connection lives. */
@@ -87,20 +103,20 @@ export class Connection {
         return
       }
       this.#rejectPending = reject
-      this.#sent = sql
+      this.#sent = { sql, sentAt: performance.now() }
       this.#driver.query({ ...this.#options, sql }, (error, results) => {
         this.#rejectPending = null
-        this.#sent = null
         if (error) reject(error)
         else resolve(results)
       })
     })
   }
 
-  /** What the server is at work on: its thread, and the statements that were sent. Null when it is at nothing. */
+  /** What the server is at, or was at last: null when nothing was sent in this unit. */
   get work(): Work | null {
-    const { threadId } = this.#driver
-    return this.#sent === null || typeof threadId !== 'number' ? null : { threadId, sql: this.#sent }
+    const { threadId } = this
+    const server = sessions.get(this.#driver)?.server ?? null
+    return this.#sent === null || threadId === null ? null : { ...this.#sent, threadId, server }
   }
 
   /** Gives the connection back to its pool. It must have no open transaction. */
@@ -111,15 +127,21 @@ export class Connection {
     this.#driver.release()
   }
 
-  /** Closes the socket: for a connection whose state is in doubt. The server rolls its transaction back. */
-  destroy(reason: unknown): void {
-    if (this.#state !== 'open') return
+  /**
+   * Closes the socket: for a connection whose state is in doubt. The server rolls its transaction back once it sees
+   * that. Tells whether it was still open.
+   */
+  destroy(reason: unknown): boolean {
+    if (this.#state !== 'open') return false
     this.#state = 'destroyed'
     if (reason instanceof StoreError && reason.code === 'ERR_STORE_TIMEOUT')
       this.#pool.report?.(this.#driver, 'late')
     else if (isUnfit(reason)) this.#pool.report?.(this.#driver, 'unfit')
     this.#driver.destroy()
+    // Else it stays open until the server closes it: in a long outage of one that hangs, one for each try.
+    this.#driver.stream?.destroy()
     this.#rejectPending?.(reason)
+    return true
   }
 }
 

@@ -1,5 +1,3 @@
-import { Hosts, hostAddresses } from './hosts.js'
-
 /**
  * The parts of mysql2 that we call, so that the package's types need no driver. Both `mysql2` and `mysql2/promise`
  * hand out the same core connections behind them.
@@ -11,6 +9,16 @@ export interface DriverConnection {
   on(event: 'error', listener: (error: unknown) => void): unknown
   readonly threadId?: number
   readonly config?: DriverConfig
+  /** The socket. `destroy()` of the driver only says goodbye on it, and waits for the server to close it. */
+  readonly stream?: DriverSocket
+}
+
+/** The part of `net.Socket` that we call. */
+export interface DriverSocket {
+  destroy(): unknown
+  /** Destroys it when all that was written has gone out. */
+  destroySoon(): unknown
+  once(event: 'close', listener: () => void): unknown
 }
 
 /** What a connection was made with. */
@@ -69,40 +77,4 @@ export function driverPool(pool: unknown): DriverPool {
   throw new TypeError(
     `Expected \`pool\` to be a pool made by createPool() of mysql2 or mysql2/promise, got ${got} (${typeof pool})`,
   )
-}
-
-/**
- * Opens a pool of our own: two connections, one for the batches and one for everything beside them.
- *
- * `maxIdle` below `connectionLimit` is what makes mysql2 close idle connections at all (hazard 76), and they are
- * closed long before a server's or a load balancer's usual limit.
- */
-export async function openPool(
-  source: string | object,
-  multipleStatements: boolean,
-  sessionSettings: readonly string[],
-): Promise<DriverPool> {
-  const mysql2 = await import('mysql2')
-  const addresses = (typeof source === 'string' && hostAddresses(source)) || []
-  const hosts = addresses.length > 1 ? new Hosts(addresses) : null
-  const options = {
-    connectionLimit: 2,
-    maxIdle: 1,
-    idleTimeout: 30_000,
-    connectTimeout: 2_000,
-    ...(typeof source === 'string' ? { uri: addresses[0] ?? source } : source),
-    multipleStatements,
-    typeCast: true,
-    ...(hosts !== null && { stream: hosts.connect }),
-  }
-  const pool = mysql2.createPool(options) as unknown as DriverPool
-  pool.on('connection', (connection) => {
-    for (const sql of sessionSettings) {
-      // Ahead of everything else that is sent on it. A session that keeps other settings must not be used.
-      connection.query({ ...PLAIN, sql }, (error) => {
-        if (error) connection.destroy()
-      })
-    }
-  })
-  return hosts === null ? pool : hosts.over(pool)
 }

@@ -4,7 +4,10 @@ import type { DriverConfig, DriverConnection, DriverPool } from './driver.js'
 /** How long a host is passed over that has failed once; each time in a row doubles it. In milliseconds. */
 const REST_MS = 5_000
 const LONGEST_REST_MS = 600_000
-/** How long a host may take to greet, in milliseconds. */
+/**
+ * How long a host may take to greet, in milliseconds. Shorter than the driver's own patience, which may have to last for
+ * a login over a slow line: what never greets occupies a connection of a pool that has two.
+ */
 const GREETING_MS = 1_000
 /** After so many deadlines in a row that passed on a host it has failed: one may be a lock that was waited for. */
 const MOST_LATE = 3

@@ -20,14 +20,15 @@ import { checkSource } from './check-source.js'
 import type { Connection } from './connection.js'
 import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
-import { type DriverPool, driverPool, openPool } from './driver.js'
+import { type DriverPool, driverPool } from './driver.js'
 import { inspectUnit } from './inspect-unit.js'
 import { checkSchema, installSchema } from './install.js'
 import { KnownKeys } from './known-keys.js'
+import { type OwnPool, openPool } from './open-pool.js'
 import { MYSQL_OPTION_NAMES, type MysqlStoreOptions } from './options.js'
 import { probeKeysUnit, probeUnit } from './probe-unit.js'
 import { keysBetweenUnit, resetUnit } from './removal-units.js'
-import { keyLiteral, SESSION_SETTINGS } from './statements.js'
+import { keyLiteral } from './statements.js'
 import { sweepAll } from './sweep-all.js'
 import { Turnstile } from './turnstile.js'
 import { type Unit, UnitRunner } from './unit-runner.js'
@@ -35,6 +36,8 @@ import { readUsageUnit } from './usage-units.js'
 
 /** The most that one unit of work outside of decisions may take, in milliseconds: install, reset, a chunk of a sweep. */
 const MAINTENANCE_MS = 10_000
+/** After so long, in milliseconds, such a unit hangs: on its connection, or on a lock of somebody else. */
+const HANGS_MS = 500
 
 /**
  * Rate limiting on MySQL 5.7+ or MariaDB 10.3+, exact over any number of processes. Needs the package `mysql2`.
@@ -78,16 +81,13 @@ export class MysqlStore implements Store, UsageStore {
       this.#closePool = async () => {}
       return
     }
-    let opened: Promise<DriverPool> | null = null
-    const open = (): Promise<DriverPool> => {
-      opened ??= openPool(uri ?? (connection as object), multipleStatements, SESSION_SETTINGS)
-      return opened
+    let opened: Promise<OwnPool> | null = null
+    const open = async (): Promise<DriverPool> => {
+      opened ??= openPool(uri ?? (connection as object), multipleStatements)
+      return (await opened).pool
     }
     this.#units = new UnitRunner(open, true)
-    this.#closePool = async () => {
-      const own = await opened
-      if (own !== null) await new Promise<void>((resolve) => own.end(() => resolve()))
-    }
+    this.#closePool = async () => (await opened)?.close()
   }
 
   /** Whether it waits for a connection of your pool, as others have them all. */
@@ -118,8 +118,12 @@ export class MysqlStore implements Store, UsageStore {
 
   async probe(signal: AbortSignal, keys?: readonly string[]): Promise<void> {
     this.#closing.signal.throwIfAborted()
-    if (keys !== undefined)
+    if (keys !== undefined) {
+      // One that hangs says nothing of these keys, and may hang for long.
+      if (this.#turnstile.heldFor > HANGS_MS)
+        throw new StoreError('ERR_STORE_CAPACITY', 'The second connection is not free')
       return this.#beside((connection, session) => probeKeysUnit(connection, session, keys), signal)
+    }
     // Its own look at the schema: the one that others wait for may hang on a connection that is dead.
     if (!this.#isReady) await this.#first(this.#schemaUnit, signal)
     this.#isReady = true

@@ -1,5 +1,11 @@
 import type { Connection } from './connection.js'
-import { BEGIN, READ_COMMITTED_ONCE, REPEATABLE_READ_ONCE } from './statements.js'
+import {
+  BEGIN,
+  READ_COMMITTED_ONCE,
+  REPEATABLE_READ_ONCE,
+  SERVER_FACTS,
+  SESSION_SETTINGS,
+} from './statements.js'
 
 /** What was learned of the server at the other end of a connection that decides how a unit is sent to it. */
 export class Session {
@@ -12,24 +18,34 @@ export class Session {
    * of its own: none in 60).
    */
   readonly statementsTravelAlone: boolean
+  /**
+   * What tells the server from others, so that a thread of it can be named on another connection. Null where the threads
+   * that the driver knows are not the server's: behind a proxy with threads of its own.
+   */
+  readonly server: string | null
   /** How a transaction begins. */
   begin: readonly string[]
 
-  private constructor(own: boolean, statementsTravelAlone: boolean) {
+  private constructor(own: boolean, statementsTravelAlone: boolean, server: string | null) {
     this.own = own
     this.begin = own ? [] : [READ_COMMITTED_ONCE, BEGIN]
     this.statementsTravelAlone = statementsTravelAlone
+    this.server = server
   }
 
   /**
-   * Asks the server, once a connection: the next one may lead to another node.
+   * Asks the server, once a connection: the next one may lead to another node. Sessions of ours get their settings
+   * first; one that keeps others must not be used.
    *
    * @param own - whether the sessions are ours
    */
   static async of(connection: Connection, own: boolean): Promise<Session> {
-    const [result] = await connection.run([`SHOW VARIABLES LIKE 'wsrep_on'`])
-    const galera = result?.rows.some(([, value]) => String(value).toUpperCase() === 'ON') === true
-    return new Session(own, galera)
+    const results = await connection.run([...(own ? SESSION_SETTINGS : []), SERVER_FACTS])
+    const facts = new Map(results.at(-1)?.rows.map(([name, value]) => [String(name), String(value)]))
+    const galera = facts.get('wsrep_on')?.toUpperCase() === 'ON'
+    const isDirect = facts.get('pseudo_thread_id') === String(connection.threadId)
+    const names = ['hostname', 'port', 'server_uuid', 'server_uid'].map((name) => facts.get(name))
+    return new Session(own, galera, isDirect ? names.join() : null)
   }
 
   /**

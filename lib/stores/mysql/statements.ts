@@ -42,11 +42,19 @@ export const REPEATABLE_READ_ONCE = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE 
  * seconds, and a day or a year for metadata locks): a decision has given up long before, and must not keep its
  * other locks while the server waits on. Without autocommit a transaction needs no statement to begin; every unit ends
  * its own.
+ *
+ * When this process or the network vanishes without a word in the middle of a transaction, the server keeps its locks
+ * for as long as a session may be idle, by default 8 hours. Ours are never idle for more than 30 seconds; on MariaDB a
+ * transaction has a limit of its own.
  */
 export const SESSION_SETTINGS = [
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  'SET SESSION autocommit = 0, innodb_lock_wait_timeout = 1, lock_wait_timeout = 1',
+  'SET SESSION autocommit = 0, innodb_lock_wait_timeout = 1, lock_wait_timeout = 1, wait_timeout = CAST(LEAST(@@wait_timeout, 45) AS UNSIGNED) /*M!100300 , idle_transaction_timeout = 2 */',
 ] as const
+
+/** What tells a node of Galera, one server from another, and whether the server's thread is the one the driver knows. */
+export const SERVER_FACTS = `SHOW VARIABLES WHERE Variable_name IN
+  ('wsrep_on', 'pseudo_thread_id', 'hostname', 'port', 'server_uuid', 'server_uid')`
 
 /**
  * The server's clock in microseconds since the epoch. UTC_TIMESTAMP is fixed when its statement starts, so it is

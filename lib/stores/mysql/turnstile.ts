@@ -11,6 +11,13 @@ const MOST_WAITING = 1000
 export class Turnstile {
   #tail: Promise<void> = Promise.resolve()
   #waiting = 0
+  /** When the one that is through began, on the monotonic clock. */
+  #began: number | null = null
+
+  /** For how long the one that is through has been at its work, in milliseconds. */
+  get heldFor(): number {
+    return this.#began === null ? 0 : performance.now() - this.#began
+  }
 
   /** Runs the work when its turn has come; rejects with the signal's reason if that comes first. */
   async pass<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -28,7 +35,12 @@ export class Turnstile {
     })
     try {
       await beforeAbort(before, signal)
-      return await work()
+      this.#began = performance.now()
+      try {
+        return await work()
+      } finally {
+        this.#began = null
+      }
     } finally {
       // Who gives up his place must not let the next one overtake those before.
       void before.then(() => {

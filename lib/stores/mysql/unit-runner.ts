@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../store-error.js'
 import { AbandonedWork } from './abandoned-work.js'
-import { remedyOf, storeErrorOf } from './classify-error.js'
+import { isRefusal, remedyOf, storeErrorOf } from './classify-error.js'
 import type { OnCommit } from './commit.js'
 import { type Connection, takeConnection } from './connection.js'
 import type { DriverPool } from './driver.js'
@@ -10,6 +10,14 @@ import { ROLLBACK } from './statements.js'
 
 /** A unit of work on one connection. It calls `onCommit` before it sends a COMMIT. */
 export type Unit<T> = (connection: Connection, session: Session, onCommit: OnCommit) => Promise<T>
+
+/** How far one try of a unit has come. */
+interface Progress {
+  /** Whether its connection had served before. */
+  isUsed: boolean
+  /** Whether COMMIT may have been sent. */
+  isCommitting: boolean
+}
 
 /**
  * Runs units: takes a connection, runs the whole unit, and again from its beginning when other transactions were
@@ -59,11 +67,9 @@ export class UnitRunner {
     let reconnects = 0
     let conflict: StoreError | null = null
     for (let attempt = 1; ; attempt += 1) {
-      let committing = false
+      const progress: Progress = { isUsed: false, isCommitting: false }
       try {
-        return await this.#attempt(unit, signal, () => {
-          committing = true
-        })
+        return await this.#attempt(unit, signal, progress)
       } catch (error) {
         if (signal.aborted) throw conflict ?? (isCrowding(error) ? error : signal.reason)
         const remedy = remedyOf(error)
@@ -75,10 +81,15 @@ export class UnitRunner {
         } else if (remedy === 'isolation') {
           if (this.#session === null) throw storeErrorOf(error)
           this.#session.useRepeatableRead()
-        } else if (remedy === 'broken' && !committing && reconnects < ((await this.#pool()).hosts ?? 1)) {
-          // An idle connection that the server had closed shows only when it is used (hazard 77). COMMIT was not
-          // sent, so nothing was written. With a new connection, once for each host there is.
-          reconnects += 1
+        } else if (
+          remedy === 'broken' &&
+          (!progress.isCommitting || isRefusal(error)) &&
+          (progress.isUsed || reconnects < ((await this.#pool()).hosts ?? 1))
+        ) {
+          // COMMIT was not sent, or refused, so nothing was written. That the server had closed an idle connection shows
+          // only when it is used (hazard 77), and all that the pool has may be closed. With new ones, once for each host
+          // there is.
+          if (!progress.isUsed) reconnects += 1
         } else {
           throw storeErrorOf(error)
         }
@@ -86,18 +97,18 @@ export class UnitRunner {
     }
   }
 
-  async #attempt<T>(unit: Unit<T>, signal: AbortSignal, onCommit: OnCommit): Promise<T> {
+  async #attempt<T>(unit: Unit<T>, signal: AbortSignal, progress: Progress): Promise<T> {
     const connection = await this.#take(await this.#pool(), signal)
-    const giveUp = (): void => {
-      if (connection.work !== null) this.#abandoned.add(connection.work)
-      connection.destroy(signal.reason)
-    }
+    progress.isUsed = connection.isUsed
+    const giveUp = (): void => this.#destroy(connection, signal.reason)
     signal.addEventListener('abort', giveUp)
     try {
-      await this.#abandoned.end(connection)
       const session = await connection.session(this.#ownSessions)
+      await this.#abandoned.end(connection, session)
       this.#session = session
-      const result = await unit(connection, session, onCommit)
+      const result = await unit(connection, session, () => {
+        progress.isCommitting = true
+      })
       connection.release()
       return result
     } catch (error) {
@@ -138,7 +149,12 @@ export class UnitRunner {
         // Not even that: the connection's state is unknown.
       }
     }
-    connection.destroy(error)
+    this.#destroy(connection, error)
+  }
+
+  #destroy(connection: Connection, reason: unknown): void {
+    const { work } = connection
+    if (connection.destroy(reason) && work !== null) this.#abandoned.add(work)
   }
 }
 
