@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../servers/test-database.
 import type { Admission } from './check-history.js'
 import { endAll, exactOverProcesses, PROCESSES, startProcesses } from './exact-over-processes.js'
 import { readAdmissions } from './read-admissions.js'
-import { degradedIn } from './run-processes.js'
+import { admittedByKey, degradedIn, runTogether } from './run-processes.js'
 
 describeServers('four processes on one database', (server) => {
   const databases: TestDatabase[] = []
@@ -26,6 +26,18 @@ describeServers('four processes on one database', (server) => {
       admissions: () => readAdmissions(database),
     }
   })
+
+  it('admit exactly the limit when two of them send each statement on its own, as for a proxy', async () => {
+    const database = await create()
+    const limit = 20
+    const stores = [{ uri: database.uri }, { uri: database.uri, multipleStatements: false }]
+    const processes = await startProcesses(stores, { limit, windowSeconds: 3600 })
+    const outcomes = await runTogether(processes, { first: 0, count: 50, hits: 1000, callers: 32 })
+    await endAll(processes)
+    expect(degradedIn(outcomes)).toEqual([])
+    expect(Object.values(admittedByKey(outcomes))).toEqual(new Array(50).fill(limit))
+    for (const { admitted } of outcomes) expect(Object.keys(admitted).length).toBeGreaterThan(0)
+  }, 120_000)
 
   it('stay exact, and keep nobody waiting, when one of them is killed in the middle', async () => {
     const database = await create()

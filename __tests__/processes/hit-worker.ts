@@ -5,7 +5,9 @@ import { type Denial, recordDenials } from './record-denials.js'
 
 /** Where a process counts, and what. */
 export interface Setting {
-  readonly store: { readonly uri: string } | { readonly filename: string }
+  readonly store:
+    | { readonly uri: string; readonly multipleStatements?: boolean }
+    | { readonly filename: string }
   readonly limit: number
   readonly windowSeconds: number
   readonly retainSeconds?: number
@@ -47,8 +49,7 @@ export type Message = { readonly ready: true } | { readonly outcome: Outcome }
 async function main(): Promise<void> {
   const setting = JSON.parse(process.argv[2] as string) as Setting
   const { limit, windowSeconds, retainSeconds = 0, timeoutMs = 20_000, lease } = setting
-  const inner =
-    'uri' in setting.store ? new MysqlStore({ uri: setting.store.uri }) : new SqliteStore(setting.store)
+  const inner = 'uri' in setting.store ? new MysqlStore(setting.store) : new SqliteStore(setting.store)
   const denials: Denial[] = []
   const store = recordDenials(inner, denials)
   const limiter = new Limiter({ store, name: 'w', limit, windowSeconds, retainSeconds, timeoutMs, lease })

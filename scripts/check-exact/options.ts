@@ -2,7 +2,9 @@ import { parseArgs } from 'node:util'
 import { hostAddresses } from '../../lib/stores/mysql/hosts.js'
 
 /** Where the processes count: what the stores take. */
-export type Place = { readonly uri: string } | { readonly filename: string }
+export type Place =
+  | { readonly uri: string; readonly multipleStatements: boolean }
+  | { readonly filename: string }
 
 /** What a check was asked to do. */
 export interface CheckOptions {
@@ -28,19 +30,20 @@ export function parseOptions(args: readonly string[]): CheckOptions | null {
       url: { type: 'string' },
       processes: { type: 'string', default: '4' },
       seconds: { type: 'string', default: '30' },
+      'single-statements': { type: 'boolean', default: false },
       'by-hand': { type: 'boolean', default: false },
     },
   })
   if (values.help) return null
   return {
-    place: placeOf(values.url),
+    place: placeOf(values.url, !values['single-statements']),
     processes: wholeNumber('processes', values.processes, 64),
     seconds: wholeNumber('seconds', values.seconds, 300),
     byHand: values['by-hand'],
   }
 }
 
-function placeOf(url: string | undefined): Place {
+function placeOf(url: string | undefined, multipleStatements: boolean): Place {
   if (url === undefined || url === '')
     throw new TypeError('Say where to count: --url mysql://… or --url file.sqlite')
   if (url.startsWith('mysql:')) {
@@ -49,7 +52,7 @@ function placeOf(url: string | undefined): Place {
       // Not shown: it may hold a password.
       throw new TypeError('Expected --url to be like mysql://user:password@host:3306/database')
     }
-    return { uri: url }
+    return { uri: url, multipleStatements }
   }
   const filename = url.replace(/^sqlite:/, '')
   if (/^\w+:\/\//.test(filename) || filename === ':memory:' || filename === '') {
@@ -67,7 +70,7 @@ function wholeNumber(name: string, text: string, most: number): number {
 }
 
 /** What `--help` prints. */
-export const HELP = `npm run check:exact -- --url <place> [--processes 4] [--seconds 30]
+export const HELP = `npm run check:exact -- --url <place> [--processes 4] [--seconds 30] [--single-statements]
 
 Lets several processes hit limits of 5 a second on your database as fast as they can, and checks afterwards
 whether any second held more than 5, and whether any hit was refused without need.
@@ -76,6 +79,7 @@ whether any second held more than 5, and whether any hit was refused without nee
                also through your proxy or load balancer; or a SQLite file: limits.sqlite, sqlite:limits.sqlite
   --processes  how many processes hit at once, 1 to 64
   --seconds    how long, 1 to 300
+  --single-statements  sends each statement on its own, as your proxy may need it: multipleStatements: false
   --help       this text
 
 Two witnesses are heard. The rows, with the times of the database's own clock, to the microsecond. And what the

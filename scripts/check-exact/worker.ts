@@ -69,7 +69,7 @@ async function open(work: Work, denials: Denial[]): Promise<Subject> {
   // No sweeps: they would remove other people's keys, if only abandoned ones.
   const inner =
     'uri' in place
-      ? new MysqlStore({ uri: place.uri, sweepSeconds: false })
+      ? new MysqlStore({ ...place, sweepSeconds: false })
       : new SqliteStore({ filename: place.filename, sweepSeconds: false })
   const store = recordDenials(inner, denials)
   await store.install()
