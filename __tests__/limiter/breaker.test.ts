@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { promisify } from 'node:util'
 import { type BreakerMessage, Limiter, type LimiterOptions, StoreError } from 'express-sql-rate-limit'
 import { passTime, stopTimers } from './moving-time.js'
 import { gate, WatchedStore } from './watched-store.js'
@@ -382,4 +384,25 @@ describe('what is told', () => {
     ])
     expect(messages[0]?.store).toBe(store)
   })
+})
+
+test('a process ends by itself while its stores are down, and their checks hang', async () => {
+  const script = `
+    import { Limiter, MemoryStore } from './lib/index.ts'
+    const goDown = async () => {
+      const store = new MemoryStore()
+      store.decide = () => Promise.reject(new Error('gone'))
+      store.probe = () => new Promise(() => {})
+      const limiter = new Limiter({ store, limit: 1, windowSeconds: 60, logger: { error() {} } })
+      while (limiter.storeHealth.state === 'closed') {
+        await limiter.hit('k')
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      console.log(limiter.storeHealth.state)
+    }
+    for (let i = 0; i < 30; i += 1) setTimeout(goDown, 40 * i)
+  `
+  const arguments_ = ['--import', 'tsx', '--input-type=module', '--eval', script]
+  const { stdout } = await promisify(execFile)(process.execPath, arguments_, { timeout: 25_000 })
+  expect(stdout.trim().split('\n')).toEqual(Array(30).fill('open'))
 })

@@ -1,4 +1,4 @@
-import { withinDeadline } from '../stores/before-abort.js'
+import { inBackground } from '../stores/before-abort.js'
 import type { Store } from '../stores/store.js'
 import { StoreError, type StoreErrorCode } from '../stores/store-error.js'
 import { publishBreaker } from './channels.js'
@@ -121,7 +121,7 @@ export class Breaker {
     if (this.#checking) return
     this.#checking = true
     try {
-      await withinDeadline(CHECK_MS, (signal) => this.#store.probe(signal))
+      await inBackground(CHECK_MS, (signal) => this.#store.probe(signal))
       this.#checked(null)
     } catch (error) {
       this.#checked(storeErrorOf(error))

@@ -1,4 +1,4 @@
-import { withinDeadline } from '../stores/before-abort.js'
+import { inBackground } from '../stores/before-abort.js'
 import type { Hit, Store } from '../stores/store.js'
 import { StoreError } from '../stores/store-error.js'
 import { type Breaker, storeErrorOf } from './breaker.js'
@@ -89,7 +89,7 @@ export class Quarantine {
     const begin = performance.now()
     const millis = keys.length > 1 ? this.#groupTestMs : TEST_MS
     try {
-      await withinDeadline(millis, (signal) => this.#store.probe(signal, keys))
+      await inBackground(millis, (signal) => this.#store.probe(signal, keys))
       const took = performance.now() - begin
       this.#groupTestMs = Math.min(Math.max(PATIENCE * took, SHORTEST_TEST_MS), TEST_MS)
       return false

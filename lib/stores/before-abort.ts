@@ -28,9 +28,23 @@ export function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal): Promis
  *
  * @throws StoreError `ERR_STORE_TIMEOUT` when the time is over; `parent`'s reason when it aborts.
  */
-export async function withinDeadline<T>(
+export const withinDeadline = <T>(
   millis: number,
   work: (signal: AbortSignal) => Promise<T>,
+  parent?: AbortSignal,
+): Promise<T> => run(millis, work, true, parent)
+
+/**
+ * The same for work that nobody waits for, which keeps no process alive. Where several stores are down, one of their
+ * checks is always under way: a process that has nothing else to do would never end.
+ */
+export const inBackground = <T>(millis: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+  run(millis, work, false)
+
+async function run<T>(
+  millis: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  keepsAlive: boolean,
   parent?: AbortSignal,
 ): Promise<T> {
   parent?.throwIfAborted()
@@ -38,10 +52,15 @@ export async function withinDeadline<T>(
   const due = performance.now() + millis
   const giveUp = (): void =>
     deadline.abort(new StoreError('ERR_STORE_TIMEOUT', 'The store did not answer in time'))
-  let timer = setTimeout(() => {
+  let timer: NodeJS.Timeout | undefined
+  const watch = (action: () => void, delay: number): void => {
+    timer = setTimeout(action, delay)
+    if (!keepsAlive) timer.unref()
+  }
+  watch(() => {
     // A timer that fires late tells that this process stood still, not that the store did: give the time back, once.
     const lateness = performance.now() - due
-    if (lateness > STALL_MS) timer = setTimeout(giveUp, lateness)
+    if (lateness > STALL_MS) watch(giveUp, lateness)
     else giveUp()
   }, millis)
   const follow = (): void => deadline.abort(parent?.reason)
