@@ -1,11 +1,13 @@
 import type { Head } from '../account.js'
 import type { KeyWrite } from '../settling-key.js'
-import { int, keyLiteral, NOW } from './statements.js'
+import { HEAD_COLUMNS, int, keyLiteral, NOW } from './statements.js'
+import { insertEvents } from './write-statements.js'
 
 /*
- * What is sent to decide upon a remembered head: for each key a write that says what it takes the key to be, and its event,
- * which stops the packet before COMMIT if that was wrong. MySQL 5.7's syntax, and only for the store's own sessions,
- * since the instant of a write is carried on in LAST_INSERT_ID(), from where the driver reads it too.
+ * What is sent to decide upon remembered heads: one statement takes the clock, one writes all heads and says what it takes
+ * each to be, one writes their events and stops the packet before COMMIT if that was wrong. MySQL 5.7's syntax, and
+ * only for the store's own sessions, since it changes their sql_mode: where that is strict, NULL in a column that takes none
+ * is an error, also in statements of several rows.
  */
 
 /** A head as remembered, and the instants between which what was decided upon it is exact. */
@@ -15,54 +17,87 @@ export interface Assumption {
   readonly until: number
 }
 
+/** A write, and what it is made upon. */
+export interface AssumedWrite {
+  readonly write: KeyWrite
+  readonly assumption: Assumption
+}
+
+/** The instant of the packet. */
+const AT = '@rate_limit_at'
+
 /**
- * Locks the row, by primary key, and changes it only if it is as assumed: one row or none. A key that is taken to be new
- * is inserted, which fails where it is not.
+ * The statements of a packet, but COMMIT. The second one's LAST_INSERT_ID() is the instant of the decision.
  *
- * The clock is that of the statement's beginning, before the lock. That is exact here, because a row that another
+ * The clock is that of the packet's beginning, before the locks. That is exact here, because a row that another
  * transaction has changed since is not as assumed.
+ *
+ * @param writes - in the order of the primary key, in which every process takes its locks
  */
-export function assumedWrite(write: KeyWrite, { head: before, from, until }: Assumption): string {
-  const { head } = write
-  // See `instantOf`. What was computed from an estimate of it is computed again: a window that was empty begins with this
-  // write, and so does the log of a new key.
-  const at = `GREATEST(${NOW}, ${int(before.last + 1)})`
-  const valid = `${NOW} >= ${int(from)} AND ${NOW} < ${int(until)}`
-  const columns = {
-    total: int(head.total),
-    last_ts: `LAST_INSERT_ID(${at})`,
-    span: int(head.span),
-    pruned_ts: before.last === 0 ? `${at} - 1` : int(head.pruned),
-    memo_window: int(head.memoWindow),
-    memo_ts: head.memoFirst === head.last ? at : int(head.memoFirst),
-    memo_base: int(head.memoBase),
-    log_version: head.logVersion === head.last ? at : int(head.logVersion),
-    expires_at: int(write.expiresAt),
-  }
-  const rkey = keyLiteral(write.key)
-  if (before.last === 0) {
-    return `INSERT INTO rate_keys (rkey, ${Object.keys(columns).join(', ')})
-SELECT ${[rkey, ...Object.values(columns)].join(', ')} FROM DUAL WHERE ${valid}`
-  }
-  const set = Object.entries(columns).map(([column, value]) => `${column} = ${value}`)
-  return `UPDATE rate_keys SET ${set.join(', ')}
-WHERE rkey = ${rkey} AND total = ${int(before.total)} AND last_ts = ${int(before.last)}
-  AND blocked_until = ${int(before.blocked)} AND log_version = ${int(before.logVersion)} AND ${valid}`
+export function assumedStatements(writes: readonly AssumedWrite[]): string[] {
+  return [
+    `SET ${AT} = ${NOW}, SESSION sql_mode = 'STRICT_ALL_TABLES'`,
+    headsStatement(writes),
+    proofStatement(writes),
+  ]
 }
 
 /**
- * The event of the write before it, at the instant of that. If that changed no row, the packet stops here: NULL in a column
- * that takes none is an error in every sql_mode, as long as the INSERT has one row. (A subquery of two rows would stop it
- * too, and costs a tenth of the packet.)
+ * Locks the rows, by primary key, and changes them if they are as assumed. What a row is taken to be stands in columns
+ * of the new row that mean something else otherwise: the old total in `stamp_ts`, the old `last_ts` in its own place.
+ * VALUES() is deprecated in MySQL 8, but the row alias that follows it is not known to 5.7 or MariaDB (hazard 48).
+ *
+ * A key that is taken to be new is inserted as it shall be. If it is there after all, it is not as assumed: its `last_ts`
+ * cannot be both that instant and before it.
  */
-export const assumedEvent = ({ key, event }: KeyWrite): string =>
-  event === null
-    ? 'SET @rate_limit_proved = IF(ROW_COUNT() = 1, 1, (SELECT 1 UNION SELECT 2))'
-    : `INSERT INTO rate_events (rkey, ts, hits, total)
-VALUES (${keyLiteral(key)}, IF(ROW_COUNT() = 1, LAST_INSERT_ID(), NULL), ${int(event.hits)}, ${int(event.total)})`
+function headsStatement(writes: readonly AssumedWrite[]): string {
+  const rows = writes.map(({ write: { key, head, expiresAt }, assumption: { head: before } }) => {
+    const isNew = before.last === 0
+    // What was computed from an estimate of the instant is that instant: a window that was empty begins with this
+    // write, and so does the log of a new key.
+    const columns = [
+      int(head.total),
+      isNew ? `LAST_INSERT_ID(${AT})` : int(before.last),
+      int(head.span),
+      isNew ? `${AT} - 1` : int(head.pruned),
+      int(head.memoWindow),
+      head.memoFirst === head.last ? AT : int(head.memoFirst),
+      int(head.memoBase),
+      int(head.blocked),
+      isNew ? AT : int(head.logVersion),
+      isNew ? '0' : int(before.total),
+      int(expiresAt),
+    ]
+    return `(${keyLiteral(key)}, ${columns.join(', ')})`
+  })
+  return `INSERT INTO rate_keys (rkey, ${HEAD_COLUMNS}, expires_at) VALUES ${rows.join(', ')}
+ON DUPLICATE KEY UPDATE total = IF(total = VALUES(stamp_ts) AND last_ts = VALUES(last_ts) AND last_ts < ${AT} AND stamp_ts = 0
+  AND blocked_until = VALUES(blocked_until) AND log_version = VALUES(log_version), VALUES(total), NULL),
+  last_ts = LAST_INSERT_ID(${AT}), span = VALUES(span), pruned_ts = VALUES(pruned_ts), memo_window = VALUES(memo_window),
+  memo_ts = VALUES(memo_ts), memo_base = VALUES(memo_base), expires_at = VALUES(expires_at)`
+}
 
-/** NULL for a column that takes none, a subquery of two rows, and a key that was taken to be new. */
-const STALE = new Set<unknown>([1048, 1242, 1062])
+/**
+ * The events. The first one is NULL, which stops the packet, unless each row was there or not as assumed, which shows in
+ * their count (an inserted row counts once and a changed one twice), and the instant is one for which the decisions hold.
+ */
+function proofStatement(writes: readonly AssumedWrite[]): string {
+  const affected = writes.reduce((sum, { assumption }) => sum + (assumption.head.last === 0 ? 1 : 2), 0)
+  const from = Math.max(...writes.map(({ assumption }) => assumption.from))
+  const until = Math.min(...writes.map(({ assumption }) => assumption.until))
+  const proof = `ROW_COUNT() = ${affected} AND ${AT} >= ${int(from)} AND ${AT} < ${int(until)}`
+  const events = writes.flatMap(({ write: { key, event } }) => (event === null ? [] : [{ key, event }]))
+  // Fixed windows write none. A subquery of two rows is an error too, and costs more.
+  if (events.length === 0) return `SET @rate_limit_proved = IF(${proof}, 1, (SELECT 1 UNION SELECT 2))`
+  const rows = events.map(
+    ({ key, event }, i) =>
+      `(${keyLiteral(key)}, ${i === 0 ? `IF(${proof}, ${AT}, NULL)` : AT}, ${int(event.hits)}, ${int(event.total)})`,
+  )
+  return insertEvents(rows)
+}
+
+/** NULL for a column that takes none, and a subquery of two rows. */
+const STALE = new Set<unknown>([1048, 1242])
 
 /** Whether a packet was stopped because a key was not as assumed. */
 export const isStale = (error: unknown): boolean => STALE.has((error as { errno?: unknown } | null)?.errno)

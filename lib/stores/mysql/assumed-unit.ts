@@ -4,15 +4,12 @@ import { windowEndAt } from '../fixed-window.js'
 import { isLogged } from '../is-logged.js'
 import { settle } from '../settle.js'
 import type { Batch, Verdict } from '../store.js'
-import { type Assumption, assumedEvent, assumedWrite, isStale } from './assumed-statements.js'
+import { type Assumption, assumedStatements, isStale } from './assumed-statements.js'
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
 import { KnownKey } from './known-key.js'
 import type { KnownKeys } from './known-keys.js'
 import type { Session } from './session.js'
-
-/** More keys than this cost the server more than a round trip saves. */
-const MOST_KEYS = 4
 
 /** Answers null when a batch cannot be decided so, and leaves the transaction to be rolled back if it tried. */
 export interface AssumedOutcome {
@@ -24,7 +21,7 @@ export interface AssumedOutcome {
 const NOT_TRIED: AssumedOutcome = { verdicts: null, tried: false }
 
 /**
- * Decides a small batch in one round trip, upon heads that this process remembers: the packet writes, and proves that
+ * Decides a batch in one round trip, upon heads that this process remembers: the packet writes, and proves that
  * nobody has changed a key since, before it commits. Only for hits that all pass, for keys that nobody else seems to
  * write, where every window's first event is known, and where no lease has a say in the time of the event. Everything
  * else is read first, under the lock.
@@ -41,7 +38,7 @@ export async function decideAssumed(
   known: KnownKeys,
 ): Promise<AssumedOutcome> {
   if (!session.own || !connection.multipleStatements) return NOT_TRIED
-  if (demands.size > MOST_KEYS || batch.refusals.length > 0) return NOT_TRIED
+  if (batch.refusals.length > 0) return NOT_TRIED
   const now = known.clock.estimate()
   if (now === null) return NOT_TRIED
   const accounts = remembered(demands, known, now)
@@ -50,21 +47,16 @@ export async function decideAssumed(
   if (expected.writes.length < demands.size || !expected.verdicts.every(({ allowed }) => allowed))
     return NOT_TRIED
 
-  const statements = [...session.begin]
-  // In the order of the primary key, as every process takes its locks.
-  for (const write of expected.writes.sort(byKey)) {
-    const assumption = assumptionOf(accounts.get(write.key) as Account, demands.get(write.key) as Demand, now)
-    statements.push(assumedWrite(write, assumption), assumedEvent(write))
-  }
+  const assumed = expected.writes.sort(byKey).map((write) => ({
+    write,
+    assumption: assumptionOf(accounts.get(write.key) as Account, demands.get(write.key) as Demand, now),
+  }))
   try {
+    const statements = [...session.begin, ...assumedStatements(assumed)]
     const results = await commit(connection, onCommit, statements)
-    expected.writes.forEach(({ key }, i) => {
-      const account = accounts.get(key) as Account
-      const at = integer(results[session.begin.length + 2 * i]?.insertId)
-      // Right after the newest write it may be a little ahead of the clock.
-      if (at > account.head.last + 1) known.clock.observe(at)
-      accounts.set(key, { ...account, now: at })
-    })
+    const at = integer(results[session.begin.length + 1]?.insertId)
+    known.clock.observe(at)
+    for (const [key, account] of accounts) accounts.set(key, { ...account, now: at })
     const { verdicts, writes } = settle(batch, demands, accounts)
     for (const write of writes) {
       const key = known.get(write.key) ?? known.add(write.key, EMPTY_HEAD)
