@@ -62,7 +62,7 @@ const steadyWork = {
 
 const STEADY_ROUNDS = 4
 
-const roundsOf = (quick: boolean): number => (quick ? 2 : 5)
+const roundsOf = (quick: boolean): number => (quick ? 2 : 4)
 
 /** Hits that are all admitted, on MySQL, with Redis beside it. */
 export const admitted: Section = {

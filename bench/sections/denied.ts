@@ -36,7 +36,7 @@ const QUICK_STAGES = [5000, 22_000, 32_000]
 /** Fewer, as each of its keys costs more than the one before. */
 const PEER_STAGES = [5000, 10_000, 20_000]
 
-const roundsOf = (quick: boolean): number => (quick ? 2 : 5)
+const roundsOf = (quick: boolean): number => (quick ? 2 : 4)
 
 /** Hits over the limit: one key, and very many. */
 export const denied: Section = {

@@ -19,7 +19,7 @@ interface Plan {
 }
 
 const planOf = (quick: boolean): Plan =>
-  quick ? { counts: [1, 4], rounds: 3, millis: 300 } : { counts: [1, 2, 3, 4], rounds: 6, millis: 600 }
+  quick ? { counts: [1, 4], rounds: 3, millis: 300 } : { counts: [1, 2, 3, 4], rounds: 5, millis: 600 }
 
 type HitProcess = Child<HitQuestion, HitAnswer>
 

@@ -19,7 +19,7 @@ interface Plan {
 }
 
 const planOf = (quick: boolean): Plan =>
-  quick ? { churn: 6000, rounds: 2, millis: 250 } : { churn: 200_000, rounds: 4, millis: 700 }
+  quick ? { churn: 6000, rounds: 2, millis: 250 } : { churn: 200_000, rounds: 3, millis: 600 }
 
 interface Case {
   readonly subject: Subject

@@ -27,7 +27,7 @@ interface Plan {
 }
 
 const planOf = (quick: boolean): Plan =>
-  quick ? { expired: 25_000, rounds: 2, millis: 350 } : { expired: 250_000, rounds: 6, millis: 800 }
+  quick ? { expired: 25_000, rounds: 2, millis: 350 } : { expired: 250_000, rounds: 4, millis: 800 }
 
 interface Case {
   readonly subject: Subject

@@ -10,7 +10,7 @@ const works = [
   { id: 'lease-1', label: 'one caller, one key', callers: 1, keys: 1, prefix: 'hot' },
 ]
 
-const roundsOf = (quick: boolean): number => (quick ? 2 : 5)
+const roundsOf = (quick: boolean): number => (quick ? 2 : 3)
 
 /** One hot key, all admitted, with and without leases. */
 export const lease: Section = {
