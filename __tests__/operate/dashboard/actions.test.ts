@@ -102,6 +102,17 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     expect(response.type).toBe('application/problem+json')
   })
 
+  test('refuses a body that is much too long, and says so', async () => {
+    const { app } = mount({}, express)
+    const server = await serve(app as never)
+    const { token, cookie } = await openSession(app)
+    const { status } = await request(server)
+      .post('/limits/api/reset')
+      .set({ Cookie: cookie, 'X-Rate-Limit-Token': token })
+      .send({ limit: 'ping', key: 'a', more: 'x'.repeat(1_000_000) })
+    expect(status).toBe(400)
+  })
+
   test.each([0, -1, 'a', null, 1e9, undefined])('refuses a block for %p seconds', async (seconds) => {
     const { app } = mount({}, express)
     const { status, body } = await act(app, 'block', { limit: 'ping', key: 'a', seconds })

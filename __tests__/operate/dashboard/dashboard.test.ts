@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { type DashboardOptions, dashboard, Limiter, MemoryStore, rateLimit } from 'express-sql-rate-limit'
 import request from 'supertest'
 import { appWith, expressVersions } from '../../http/serve.js'
@@ -23,6 +24,14 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     for (const path of loaded) await load(String(path))
     expect(seen).toContain('assets/uplot.js')
     expect(seen.size).toBeGreaterThan(12)
+  })
+
+  test('every file of the page is served', async () => {
+    const { app } = mount({}, express)
+    for (const file of readdirSync('lib/operate/dashboard/page')) {
+      const path = file === 'dashboard.html' ? '' : `assets/${file}`
+      await request(app).get(`/limits/${path}`).expect(200)
+    }
   })
 
   test('no file names another host, and none needs an inline script or style', async () => {

@@ -14,15 +14,17 @@ export async function readJson(req: Request): Promise<Record<string, unknown> | 
   if (req.readableEnded) return null
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of req) {
-    bytes += chunk.length
-    if (bytes > MOST_BYTES) return null
-    chunks.push(chunk)
-  }
   try {
+    // Not destroyed, so that who sent too much can still be told.
+    for await (const chunk of req.iterator({ destroyOnReturn: false })) {
+      bytes += chunk.length
+      if (bytes > MOST_BYTES) return null
+      chunks.push(chunk)
+    }
     const parsed: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
     return isObject(parsed) ? parsed : null
   } catch {
+    // Not JSON, or broken off.
     return null
   }
 }
