@@ -7,12 +7,16 @@ const pages = ['README.md', 'examples/README.md', ...docs.map((name) => `docs/${
 /** What a page can be entered at: its headings, as GitHub names them, and what it names itself. */
 function anchorsOf(page: string): string[] {
   const text = readFileSync(page, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '')
-  const headings = Array.from(text.matchAll(/^#+ (.+)$/gm), ([, heading = '']) =>
-    heading
+  const seen = new Map<string, number>()
+  const headings = Array.from(text.matchAll(/^#+ (.+)$/gm), ([, heading = '']) => {
+    const name = heading
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
+      .replaceAll(' ', '-')
+    const before = seen.get(name) ?? 0
+    seen.set(name, before + 1)
+    return before === 0 ? name : `${name}-${before}`
+  })
   return [...headings, ...Array.from(text.matchAll(/<a id="([^"]+)">/g), ([, id = '']) => id)]
 }
 

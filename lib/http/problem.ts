@@ -24,10 +24,15 @@ function sentenceOf({ policy, limit, windowSeconds, every, retryAfterSeconds }: 
  * (RFC 9457, section 3.1.2), by default 429.
  *
  * @example
- * handler: (req, res, next, decision) => {
- *   if (decision.outcome !== 'denied') return next(decision.error)
- *   res.status(429).type('application/problem+json').send({ ...denialProblem(decision), key: decision.key })
- * }
+ * rateLimit({
+ *   store,
+ *   limit: 100,
+ *   windowSeconds: 60,
+ *   handler: (req, res, next, decision) => {
+ *     if (decision.outcome !== 'denied') return next(decision.error)
+ *     res.status(429).type('application/problem+json').send({ ...denialProblem(decision), key: decision.key })
+ *   },
+ * })
  */
 export function denialProblem(
   decision: LimitDenial,

@@ -42,8 +42,8 @@ export interface LimiterStatus {
  * request, and `'none'` says that something in front of it has.
  *
  * @example
- * const authorize = (req) => req.user?.isAdmin === true
- * app.use('/status', rateLimitStatus({ limiters: [globalLimit, loginLimit], authorize }))
+ * const limiters = [globalLimit, loginLimit]
+ * app.use('/status', rateLimitStatus({ limiters, authorize: (req) => req.user?.isAdmin === true }))
  *
  * @throws TypeError when `limiters` is no array of limiters, or `authorize` neither a function nor `'none'`.
  */

@@ -14,6 +14,12 @@ declare const limiter: import('express-sql-rate-limit').Limiter
 declare const globalLimit: import('express-sql-rate-limit').RateLimitMiddleware
 declare const loginLimit: import('express-sql-rate-limit').RateLimitMiddleware
 
+declare const plan: import('express-sql-rate-limit').RateLimitMiddleware
+declare const decision: import('express-sql-rate-limit').Decision
+declare const req: import('express').Request
+declare const reply: import('fastify').FastifyReply
+declare const userId: string
+
 declare const login: import('express').RequestHandler
 declare const claim: import('express').RequestHandler
 declare const requireCaptcha: import('express').RequestHandler

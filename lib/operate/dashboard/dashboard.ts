@@ -60,8 +60,14 @@ const RETRY_AFTER_SECONDS = 15
  * where `hashKeys` stores them as hashes.
  *
  * @example
- * const authorize = (req) => req.user?.isAdmin === true || (req.user?.isSupport === true && 'read')
- * app.use('/limits', dashboard({ limiters: [globalLimit, loginLimit], store, authorize }))
+ * app.use(
+ *   '/limits',
+ *   dashboard({
+ *     limiters: [globalLimit, loginLimit],
+ *     store,
+ *     authorize: (req) => req.user?.isAdmin === true || (req.user?.isSupport === true && 'read'),
+ *   }),
+ * )
  *
  * @throws TypeError for a wrong or unknown option: without `authorize` it does not mount, nor with a limiter that counts in
  *   another store.
