@@ -11,10 +11,10 @@ import {
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /**
- * Measures every limiter of the process. Labels are limiters, outcomes and codes: few, and known beforehand. Never label
- * by key: a client makes as many of those as he likes.
+ * Measures every limiter on a store. Labels are limiters, outcomes and codes: few, and known beforehand. Never label by
+ * key: a client makes as many of those as he likes.
  */
-export function measureRateLimits(register: Registry): void {
+export function measureRateLimits(register: Registry, store: Store): void {
   const registers = [register]
   const decisions = new Counter({
     name: 'rate_limit_decisions_total',
@@ -53,28 +53,30 @@ export function measureRateLimits(register: Registry): void {
   })
   storeUp.set(1)
 
-  subscribe('express-sql-rate-limit:decision', (message) => {
-    const { decision, milliseconds } = message as DecisionMessage
-    decisions.inc({ policy: decision.policy, outcome: decision.outcome })
-    decisionSeconds.observe({ outcome: decision.outcome }, milliseconds / 1000)
+  /** A process may have other stores; their messages come by the same channels. */
+  const listen = <Message extends { readonly store: Store }>(
+    name: string,
+    measure: (message: Message) => void,
+  ): void => {
+    subscribe(`express-sql-rate-limit:${name}`, (message) => {
+      if ((message as Message).store === store) measure(message as Message)
+    })
+  }
+  listen<DecisionMessage>('decision', ({ decision: { policy, outcome }, milliseconds }) => {
+    decisions.inc({ policy, outcome })
+    decisionSeconds.observe({ outcome }, milliseconds / 1000)
   })
-  subscribe('express-sql-rate-limit:batch', (message) => {
-    const { hits, error } = message as BatchMessage
+  listen<BatchMessage>('batch', ({ hits, error }) => {
     if (hits > 0) batchSize.observe(hits)
     if (error !== null) storeErrors.inc({ code: error })
   })
-  subscribe('express-sql-rate-limit:breaker', (message) => {
-    const { health } = message as BreakerMessage
-    storeUp.set(health.state === 'open' ? 0 : 1)
-  })
-  subscribe('express-sql-rate-limit:sweep', (message) => {
-    sweptRows.inc((message as SweepMessage).rows)
-  })
+  listen<BreakerMessage>('breaker', ({ health }) => storeUp.set(health.state === 'open' ? 0 : 1))
+  listen<SweepMessage>('sweep', ({ rows }) => sweptRows.inc(rows))
 }
 
 /** An application that shows its measurements at `/metrics`; let only your Prometheus reach that. */
 export function createMeasuredApp(store: Store, register: Registry): Express {
-  measureRateLimits(register)
+  measureRateLimits(register, store)
   const app = express()
   // Before the limiter: to be asked for measurements is not what they measure.
   app.get('/metrics', async (_req, res) => {
