@@ -9,18 +9,21 @@ const FILES: Record<string, { folder: () => string; file: string }> = {
 }
 for (const file of [
   'api.js',
+  'base.css',
   'charts.js',
-  'dashboard.css',
   'dashboard.js',
   'dialogs.js',
   'element.js',
   'format.js',
   'icon.svg',
   'key-table.js',
+  'layout.css',
+  'limit-card.css',
   'limit-card.js',
   'search.js',
   'store-panel.js',
   'stream.js',
+  'tables.css',
 ]) {
   FILES[`/assets/${file}`] = { folder: () => pageFolder, file }
 }
