@@ -167,7 +167,8 @@ describe('usage', () => {
     ['keepUsageSeconds', 60],
     ['keepUsageSeconds', null],
     ['keepUsageSeconds', ['plan']],
-    ['keepUsageSeconds.plan', { plan: 0 }],
+    ['keepUsageSeconds.plan', { plan: -1 }],
+    ['keepUsageSeconds', { 'plan:a': 60 }],
     ['keepUsageSeconds.plan', { plan: '60' }],
     ['keepUsageSeconds.plan', { plan: 315_360_001 }],
   ])('is not kept with a wrong `%s`: %p', (name, keepUsageSeconds) => {

@@ -56,7 +56,7 @@ export async function openMysql(
   } = {},
 ): Promise<Subject> {
   const { multipleStatements = true, setting, keepUsageSeconds } = options
-  for (const table of ['rate_keys', 'rate_events', 'rate_usage', 'rate_limit_schema']) {
+  for (const table of ['rate_keys', 'rate_events', 'rate_usage', 'rate_usage_limits', 'rate_limit_schema']) {
     await database.query(`DROP TABLE IF EXISTS ${table}`)
   }
   const pool: Pool = createPool({ uri: database.uri, connectionLimit: 1, multipleStatements })

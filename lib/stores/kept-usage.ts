@@ -6,8 +6,8 @@ import { optionError } from './option-error.js'
  */
 export const SLICE_MICROS = 900_000_000
 
-/** The one table that a store needs only where it keeps usage. */
-export const USAGE_TABLE = 'rate_usage'
+/** The tables that a store needs only where it keeps usage. */
+export const USAGE_TABLES: readonly string[] = ['rate_usage', 'rate_usage_limits']
 
 const TEN_YEARS_SECONDS = 315_360_000
 
@@ -27,9 +27,14 @@ export interface UsageStore {
   readUsage(key: string, from: number, to: number, micros: number): Promise<UsageSlice[]>
 }
 
-/** Whose usage is kept when its events are deleted, and for how long. */
+/**
+ * Whose usage is kept when its events are deleted, and for how long: what this store was told, and what the database was
+ * told by others.
+ */
 export class KeptUsage {
-  readonly #micros: ReadonlyMap<string, number>
+  /** In microseconds, by the name of the limit; 0 to keep none. */
+  readonly #told: ReadonlyMap<string, number>
+  #micros: ReadonlyMap<string, number>
 
   /**
    * @param keepUsageSeconds - seconds by the name of a limit
@@ -40,10 +45,18 @@ export class KeptUsage {
       throw optionError('keepUsageSeconds', 'an object of seconds by the name of a limit', keepUsageSeconds)
     const entries = Object.entries(keepUsageSeconds)
     for (const [name, seconds] of entries) {
-      if (typeof seconds === 'number' && seconds >= 1 && seconds <= TEN_YEARS_SECONDS) continue
-      throw optionError(`keepUsageSeconds.${name}`, `a number from 1 to ${TEN_YEARS_SECONDS}`, seconds)
+      if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
+        throw optionError('keepUsageSeconds', 'an object of seconds by the name of a limit', name)
+      if (typeof seconds === 'number' && seconds >= 0 && seconds <= TEN_YEARS_SECONDS) continue
+      throw optionError(`keepUsageSeconds.${name}`, `a number from 0 to ${TEN_YEARS_SECONDS}`, seconds)
     }
-    this.#micros = new Map(entries.map(([name, seconds]) => [name, Math.round(seconds * 1_000_000)]))
+    this.#told = new Map(entries.map(([name, seconds]) => [name, Math.round(seconds * 1_000_000)]))
+    this.#micros = kept(this.#told)
+  }
+
+  /** Whether this store was told to keep any, and so needs the tables. */
+  get isAsked(): boolean {
+    return kept(this.#told).size > 0
   }
 
   get isEmpty(): boolean {
@@ -55,4 +68,16 @@ export class KeptUsage {
     // A stored key begins with its limit's name, and what follows the name is in no name.
     return this.#micros.get(/^[A-Za-z0-9._-]*/.exec(key)?.[0] ?? '')
   }
+
+  /**
+   * Learns what the database says, and tells what must be said to it: microseconds by name, where they are other ones, 0 for
+   * a name that must go.
+   */
+  agree(found: ReadonlyMap<string, number>): [name: string, micros: number][] {
+    this.#micros = kept(new Map([...found, ...this.#told]))
+    return [...this.#told].filter(([name, micros]) => (found.get(name) ?? 0) !== micros)
+  }
 }
+
+const kept = (micros: ReadonlyMap<string, number>): Map<string, number> =>
+  new Map([...micros].filter(([, each]) => each > 0))

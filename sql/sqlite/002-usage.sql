@@ -1,4 +1,4 @@
--- express-sql-rate-limit, schema version 2, for SQLite 3.35+. The same table as sql/mysql/002-usage.sql. Comes after
+-- express-sql-rate-limit, schema version 2, for SQLite 3.35+. The same tables as sql/mysql/002-usage.sql. Comes after
 -- 001-rate-limit.sql.
 --
 -- store.install() runs this by itself. It is needed only where a store has the option keepUsageSeconds.
@@ -17,5 +17,14 @@ CREATE TABLE IF NOT EXISTS rate_usage (
 ) WITHOUT ROWID;
 
 CREATE INDEX IF NOT EXISTS ix_rate_usage_expires_at ON rate_usage (expires_at);
+
+-- Whose usage is kept, so that whoever deletes events knows it: also a process or a command that was not told.
+CREATE TABLE IF NOT EXISTS rate_usage_limits (
+  -- of the limit
+  name BLOB NOT NULL,
+  -- for how long after its quarter of an hour
+  keep_micros INTEGER NOT NULL,
+  PRIMARY KEY (name)
+) WITHOUT ROWID;
 
 UPDATE rate_limit_schema SET version = 2 WHERE id = 1 AND version < 2;

@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../../servers/test-databa
 import { admitted, charge, policy } from '../policies.js'
 
 const FILE = 'sql/mysql/001-rate-limit.sql'
-const TABLES = ['rate_events', 'rate_keys', 'rate_limit_schema', 'rate_usage']
+const TABLES = ['rate_events', 'rate_keys', 'rate_limit_schema', 'rate_usage', 'rate_usage_limits']
 
 test('the schema files in the package are those of sql/', () => {
   const generated = execFileSync('node', ['scripts/generate-schema.mjs', '--print'], { encoding: 'utf8' })

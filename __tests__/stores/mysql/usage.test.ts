@@ -145,13 +145,13 @@ INSERT INTO rate_keys SELECT * FROM keys_then; INSERT INTO rate_events SELECT * 
     }
   })
 
-  describe('its table', () => {
+  describe('its tables', () => {
     const version = async (): Promise<unknown> =>
       (await database.query('SELECT version FROM rate_limit_schema'))[0]?.version
 
     it('is added to tables that an earlier version of this package has made', async () => {
       await open().install()
-      await database.query('DROP TABLE rate_usage')
+      await database.query('DROP TABLE rate_usage, rate_usage_limits')
       await database.query('UPDATE rate_limit_schema SET version = 1')
       const store = open()
       expect((await hit(store, 'a', short)).denied).toBe(false)
@@ -159,9 +159,32 @@ INSERT INTO rate_keys SELECT * FROM keys_then; INSERT INTO rate_events SELECT * 
       expect(await version()).toBe(2)
     })
 
+    it('tells stores that were not told, so that nobody loses usage', async () => {
+      const long = policy({ ...short, windowSeconds: 3600 })
+      const told = open()
+      await hit(told, 'a', long, 3)
+      const other = keep(new MysqlStore({ uri: database.uri, sweepSeconds: false, install: false }))
+      await hit(other, 'b', long, 5)
+      await expireAll()
+      expect(await other.sweep()).toMatchObject({ keys: 2 })
+      expect(await totals(other)).toEqual([3, 5, 0])
+      await hit(other, 'c', long, 7)
+      await other.reset([KEYS[2] as string])
+      expect(await totals(told)).toEqual([3, 5, 7])
+
+      const ending = keep(
+        new MysqlStore({ uri: database.uri, sweepSeconds: false, keepUsageSeconds: { p: 0 } }),
+      )
+      await hit(ending, 'a', long, 3)
+      expect(await database.query('SELECT name FROM rate_usage_limits')).toEqual([])
+      await expireAll()
+      expect(await other.sweep()).toMatchObject({ keys: 1 })
+      expect(await totals(other)).toEqual([3, 5, 7])
+    })
+
     it('is not needed where no usage is kept', async () => {
       await open().install()
-      await database.query('DROP TABLE rate_usage')
+      await database.query('DROP TABLE rate_usage, rate_usage_limits')
       const store = keep(new MysqlStore({ uri: database.uri, sweepSeconds: false, install: false }))
       expect((await hit(store, 'a', short)).denied).toBe(false)
       await expireAll()
@@ -170,7 +193,7 @@ INSERT INTO rate_keys SELECT * FROM keys_then; INSERT INTO rate_events SELECT * 
 
     it('is asked for by name where usage is kept and it may not be made', async () => {
       await open().install()
-      await database.query('DROP TABLE rate_usage')
+      await database.query('DROP TABLE rate_usage, rate_usage_limits')
       const store = keep(
         new MysqlStore({ uri: database.uri, install: false, keepUsageSeconds: { p: YEAR_SECONDS } }),
       )
@@ -182,7 +205,7 @@ INSERT INTO rate_keys SELECT * FROM keys_then; INSERT INTO rate_events SELECT * 
 
     it('is no reason to fail for a user who may not CREATE and keeps no usage', async () => {
       await open().install()
-      await database.query('DROP TABLE rate_usage')
+      await database.query('DROP TABLE rate_usage, rate_usage_limits')
       const user = `u${Date.now() % 1e9}`
       await database.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'secret'`)
       await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database.name}.* TO ${user}@'%'`)

@@ -65,15 +65,33 @@ describe('usage in SQLite', () => {
   })
 
   it('has its table added to a file that an earlier version of this package has made', async () => {
-    database.exec('DROP TABLE rate_usage; UPDATE rate_limit_schema SET version = 1')
+    database.exec(
+      'DROP TABLE rate_usage; DROP TABLE rate_usage_limits; UPDATE rate_limit_schema SET version = 1',
+    )
     const store = open(keeping)
     await hit(store, 'a', policy())
     expect(await totalOf(store, key)).toBe(1)
     expect(database.prepare('SELECT version FROM rate_limit_schema').get()).toEqual({ version: 2 })
   })
 
-  it('needs its table only where it is kept', async () => {
-    database.exec('DROP TABLE rate_usage')
+  it('is kept by stores that were not told, as the file knows it', async () => {
+    await hit(open(keeping), 'a', policy(), 2)
+    const other = open()
+    now += 3_600_000
+    expect(await other.sweep()).toMatchObject({ keys: 1 })
+    await hit(other, 'a', policy(), 3)
+    await other.reset([key])
+    expect(await totalOf(other, key)).toBe(5)
+    await open({ keepUsageSeconds: { p: 0 } }).install()
+    await hit(other, 'a', policy())
+    now += 3_600_000
+    await other.sweep()
+    expect(await totalOf(other, key)).toBe(5)
+    expect(database.prepare('SELECT name FROM rate_usage_limits').all()).toEqual([])
+  })
+
+  it('needs its tables only where it is kept', async () => {
+    database.exec('DROP TABLE rate_usage; DROP TABLE rate_usage_limits')
     const store = open({ install: false })
     await hit(store, 'a', policy())
     now += 3_600_000

@@ -1,4 +1,4 @@
-import { USAGE_TABLE } from '../kept-usage.js'
+import { USAGE_TABLES } from '../kept-usage.js'
 import { MYSQL_SCHEMA } from '../schema.js'
 import { StoreError } from '../store-error.js'
 import type { Connection } from './connection.js'
@@ -145,12 +145,12 @@ function schemaError(faults: readonly Fault[], cause?: unknown): StoreError {
   )
 }
 
-/** What matters of the faults: the table of usage is not needed where none is kept. */
+/** What matters of the faults: the tables of usage are not needed where none is kept. */
 const neededOf = (faults: readonly Fault[], keepsUsage: boolean): Fault[] =>
-  faults.filter(({ table }) => keepsUsage || table !== USAGE_TABLE)
+  faults.filter(({ table }) => keepsUsage || !USAGE_TABLES.includes(table))
 
 /**
- * @param keepsUsage - whether the table of usage is needed
+ * @param keepsUsage - whether the tables of usage are needed
  * @throws StoreError `ERR_STORE_SCHEMA` with everything that is missing or different, and the statements that fix it.
  */
 export async function checkSchema(connection: Connection, keepsUsage: boolean): Promise<void> {

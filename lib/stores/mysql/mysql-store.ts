@@ -17,16 +17,15 @@ import type {
 import { StoreError } from '../store-error.js'
 import { Sweeper } from '../sweeper.js'
 import { checkSource } from './check-source.js'
-import type { Connection } from './connection.js'
 import { blockUnit, refundUnit } from './correction-units.js'
 import { decideUnit, peekUnit } from './decide-unit.js'
 import { type DriverPool, driverPool } from './driver.js'
 import { inspectUnit } from './inspect-unit.js'
-import { checkSchema, installSchema } from './install.js'
 import { KnownKeys } from './known-keys.js'
 import { type OwnPool, openPool } from './open-pool.js'
 import { MYSQL_OPTION_NAMES, type MysqlStoreOptions } from './options.js'
 import { probeKeysUnit, probeUnit } from './probe-unit.js'
+import { readySchema } from './ready-schema.js'
 import { keysBetweenUnit, resetUnit } from './removal-units.js'
 import { keyLiteral } from './statements.js'
 import { sweepAll } from './sweep-all.js'
@@ -101,7 +100,7 @@ export class MysqlStore implements Store, UsageStore {
    * @throws StoreError `ERR_STORE_SCHEMA` names what is missing or different and the statement that fixes it.
    */
   async install(): Promise<void> {
-    await this.#maintain((connection) => installSchema(connection, !this.#usage.isEmpty))
+    await this.#maintain((connection) => readySchema(connection, true, this.#usage))
     this.#isReady = true
   }
 
@@ -205,9 +204,7 @@ export class MysqlStore implements Store, UsageStore {
     await this.#closePool()
   }
 
-  /** Looks at the schema, and makes what is missing of it if it may. */
-  readonly #schemaUnit = (connection: Connection): Promise<void> =>
-    (this.#install ? installSchema : checkSchema)(connection, !this.#usage.isEmpty)
+  readonly #schemaUnit: Unit<void> = (connection) => readySchema(connection, this.#install, this.#usage)
 
   /** Resolves when the schema is there: one look for all who wait, and a new one after a failure. */
   async #whenReady(signal: AbortSignal): Promise<void> {

@@ -4,7 +4,7 @@ import { commit } from './commit.js'
 import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
 import { sweepUnit } from './removal-units.js'
 import type { Unit } from './unit-runner.js'
-import { sweepUsageUnit } from './usage-units.js'
+import { agreeOnUsage, sweepUsageUnit } from './usage-units.js'
 
 /** How long a process may hold the sweep between two signs of life. */
 const SWEEP_LEASE_MICROS = 30_000_000
@@ -21,6 +21,7 @@ export async function sweepAll(
     return results.at(-1)?.affectedRows === 1
   })
   if (!claimed) return { keys: 0, events: 0, ran: false }
+  await run((connection) => agreeOnUsage(connection, usage))
   let keys = 0
   let events = 0
   for (let more = true; more; ) {

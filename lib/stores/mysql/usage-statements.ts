@@ -41,6 +41,16 @@ WHERE rkey = ${rkey} AND ${ts} >= ${int(from)} AND ${ts} < ${int(to)} GROUP BY s
   return `${sums('slice_ts', 'cost', 'rate_usage')}\nUNION ALL\n${sums('ts', 'hits', 'rate_events')}`
 }
 
+/** Whose usage the database was told to keep. */
+export const USAGE_LIMITS = 'SELECT name, keep_micros FROM rate_usage_limits'
+
+/** Tells the database whose usage to keep for how long, or with 0 that none is kept. By primary key. */
+export const tellUsageLimit = (name: string, micros: number): string =>
+  micros === 0
+    ? `DELETE FROM rate_usage_limits WHERE name = ${keyLiteral(name)}`
+    : `INSERT INTO rate_usage_limits (name, keep_micros) VALUES (${keyLiteral(name)}, ${int(micros)})
+ON DUPLICATE KEY UPDATE keep_micros = ${int(micros)}`
+
 /** Usage that may go, oldest first, by ix_rate_usage_expires_at. */
 export const expiredUsage = (rows: number): string =>
   `SELECT rkey, slice_ts FROM rate_usage WHERE expires_at < ${NOW} ORDER BY expires_at LIMIT ${int(rows)}`

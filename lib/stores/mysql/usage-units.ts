@@ -1,12 +1,29 @@
-import type { UsageSlice } from '../kept-usage.js'
+import type { KeptUsage, UsageSlice } from '../kept-usage.js'
 import { commit, type OnCommit } from './commit.js'
 import { type Connection, integer } from './connection.js'
 import type { Session } from './session.js'
-import { bytesLiteral, ROLLBACK } from './statements.js'
-import { deleteUsage, expiredUsage, readUsage } from './usage-statements.js'
+import { bytesLiteral, COMMIT, ROLLBACK } from './statements.js'
+import { deleteUsage, expiredUsage, readUsage, tellUsageLimit, USAGE_LIMITS } from './usage-statements.js'
 
 /** Rows of usage that one unit deletes. */
 const ROWS_PER_UNIT = 500
+
+/** The table is not there, or this user may not read it. */
+const UNKNOWN = new Set<unknown>([1146, 1142])
+
+/** Learns from the database whose usage to keep, and tells it what this store was told. */
+export async function agreeOnUsage(connection: Connection, usage: KeptUsage): Promise<void> {
+  try {
+    const [found] = await connection.run([USAGE_LIMITS, ROLLBACK])
+    const rows = (found?.rows ?? []).map(([name, micros]) => [String(name), integer(micros)] as const)
+    const other = usage.agree(new Map(rows))
+    if (other.length > 0)
+      await connection.run([...other.map(([name, micros]) => tellUsageLimit(name, micros)), COMMIT])
+  } catch (error) {
+    if (usage.isAsked || !UNKNOWN.has((error as { errno?: unknown }).errno)) throw error
+    await connection.run([ROLLBACK])
+  }
+}
 
 /** Reads the usage of a key, in one statement. */
 export async function readUsageUnit(

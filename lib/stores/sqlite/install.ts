@@ -1,4 +1,4 @@
-import { USAGE_TABLE } from '../kept-usage.js'
+import { USAGE_TABLES } from '../kept-usage.js'
 import { SQLITE_SCHEMA } from '../schema.js'
 import { StoreError } from '../store-error.js'
 import type { SqliteDatabase } from './open-sqlite.js'
@@ -20,14 +20,14 @@ const TABLES = SQLITE_SCHEMA.flatMap(({ sql }) =>
 )
 
 /**
- * @param keepsUsage - whether the table of usage is needed
+ * @param keepsUsage - whether the tables of usage are needed
  * @throws StoreError `ERR_STORE_SCHEMA` that names what is missing and the statement that fixes it.
  */
 export function checkSchema(database: SqliteDatabase, keepsUsage = true): void {
   const missing: string[] = []
   const fixes: string[] = []
   for (const table of TABLES) {
-    if (table.name === USAGE_TABLE && !keepsUsage) continue
+    if (USAGE_TABLES.includes(table.name) && !keepsUsage) continue
     const found = database.prepare(`SELECT name FROM pragma_table_info('${table.name}')`).all() as {
       name: string
     }[]

@@ -7,8 +7,9 @@ export interface SqliteStoreOptions {
   /** Seconds between sweeps of abandoned keys, 1 to 86,400, or false to call `sweep()` yourself. Default 60. */
   readonly sweepSeconds?: number | false | undefined
   /**
-   * Keeps what the hits on some limits come to when their events are deleted, for `usage`: seconds, 1 to 315,360,000 (ten
-   * years), by the limits' names. Default none. All processes on the file need the same.
+   * Keeps what the hits on some limits come to when their events are deleted, for `usage`: seconds, up to 315,360,000 (ten
+   * years), by the limits' names; 0 to end it. The database remembers it, so other stores on it need not be told.
+   * Default: what the database was told, at first none.
    */
   readonly keepUsageSeconds?: Readonly<Record<string, number>> | undefined
   /** The time in milliseconds since the epoch, for tests that move it. Default `Date.now`. */

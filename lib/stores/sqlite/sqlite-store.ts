@@ -34,7 +34,7 @@ import { SQLITE_OPTION_NAMES, type SqliteStoreOptions } from './options.js'
 import { prepareStatements } from './statements.js'
 import { storedKeys } from './stored-keys.js'
 import { sweepAll } from './sweep-all.js'
-import { usageStatements } from './usage-statements.js'
+import { agreeOnUsage, usageStatements } from './usage-statements.js'
 
 /**
  * How long SQLite itself waits for another process's lock, in milliseconds. Its API is synchronous: the whole
@@ -225,7 +225,8 @@ export class SqliteStore implements Store, UsageStore {
       database.exec('PRAGMA journal_mode = WAL')
       database.exec('PRAGMA synchronous = NORMAL')
       if (this.#install) installSchema(database)
-      else checkSchema(database, !this.#usage.isEmpty)
+      else checkSchema(database, this.#usage.isAsked)
+      agreeOnUsage(database, this.#usage)
       this.#open = { database, statements: prepareStatements(database), usage: this.#usage }
       return this.#open
     } catch (error) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SweepProgress, SweepResult } from '../store.js'
 import { deleteEvents, type Open } from './decide-batch.js'
-import { usageStatements } from './usage-statements.js'
+import { agreeOnUsage, usageStatements } from './usage-statements.js'
 
 /** Keys, events of one key, and rows of usage that a sweep removes before it lets others write. */
 const SWEEP_CHUNK = 200
@@ -23,6 +23,7 @@ export async function sweepAll(
     return Number(statements.claimSweep.run(at + SWEEP_LEASE_MICROS, at).changes) === 1
   })
   if (!claimed) return { keys: 0, events: 0, ran: false }
+  await transact(({ database, usage }) => agreeOnUsage(database, usage))
   let keys = 0
   let events = 0
   for (let more = true; more; ) {
