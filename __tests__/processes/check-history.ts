@@ -5,54 +5,97 @@ export interface Admission {
   readonly key: string
   readonly ts: number
   readonly hits: number
+  /** When it was given back or forgotten, if it was: not before the one, not after the other. */
+  readonly gone?: { readonly from: number; readonly to: number }
+}
+
+/** Cost that may have been admitted at an instant between two, or not: nobody was told. In microseconds. */
+export interface Unknown {
+  readonly key: string
+  readonly from: number
+  readonly to: number
+  readonly hits: number
+}
+
+/** So much counts from an instant on, and until before another. */
+interface Span {
+  readonly from: number
+  readonly until: number
+  readonly hits: number
 }
 
 /**
- * Looks for a window that held more than its limit, and for a denial that the log does not justify. Returns what it
- * found, in words; nothing when the history is exact.
+ * Looks for a window that certainly held more than its limit, and for a denial that the log certainly does not justify.
+ * Returns what it found, in words; nothing when the history is exact. Takes the time of sorting it.
  */
 export function checkHistory(
   admissions: readonly Admission[],
   denials: readonly Denial[],
   limit: number,
   windowMicros: number,
+  unknown: readonly Unknown[] = [],
 ): string[] {
-  const logs = new Map<string, Admission[]>()
-  for (const admission of admissions) logs.set(admission.key, [...(logs.get(admission.key) ?? []), admission])
-  for (const log of logs.values()) log.sort((a, b) => a.ts - b.ts)
-
-  const insideAt = (key: string, at: number): number =>
-    (logs.get(key) ?? [])
-      .filter(({ ts }) => ts > at - windowMicros && ts <= at)
-      .reduce((sum, { hits }) => sum + hits, 0)
-
   const faults: string[] = []
-  for (const { key, ts } of admissions) {
-    const inside = insideAt(key, ts)
-    if (inside > limit) faults.push(`${key}: ${inside} of ${limit} inside the window that ends at ${ts}`)
+  const logs = grouped(admissions)
+  for (const [key, log] of logs) {
+    const certain = log.map(({ ts, hits, gone }) =>
+      spanOf(ts, Math.min(ts + windowMicros, gone?.from ?? Number.POSITIVE_INFINITY), hits),
+    )
+    const times = [...new Set(log.map(({ ts }) => ts))]
+    for (const [at, inside] of sumsAt(certain, times))
+      if (inside > limit) faults.push(`${key}: ${inside} of ${limit} inside the window that ends at ${at}`)
   }
-  for (const { key, at } of denials) {
-    const inside = insideAt(key, at)
-    if (inside < limit) faults.push(`${key}: denied at ${at} with ${inside} of ${limit} inside the window`)
+
+  const unknownOf = grouped(unknown)
+  for (const [key, list] of grouped(denials)) {
+    const possible = (logs.get(key) ?? []).map(({ ts, hits, gone }) =>
+      spanOf(ts, Math.min(ts + windowMicros, (gone?.to ?? Number.POSITIVE_INFINITY) + 1), hits),
+    )
+    const maybe = (unknownOf.get(key) ?? []).map(({ from, to, hits }) =>
+      spanOf(from, to + windowMicros, hits),
+    )
+    const times = list.map(({ at }) => at)
+    for (const [at, inside] of sumsAt([...possible, ...maybe], times))
+      if (inside < limit) faults.push(`${key}: denied at ${at} with ${inside} of ${limit} inside the window`)
   }
   return faults
 }
 
-/** When an admitted hit was made, on the machine's clock, in milliseconds: not before the one, not after the other. */
-export interface Use {
-  readonly asked: number
-  readonly answered: number
+/** What may have been gone before it began counts never. */
+const spanOf = (from: number, until: number, hits: number): Span => ({
+  ...{ from, hits },
+  until: Math.max(from, until),
+})
+
+/** What counts at each of the times, in their order: one walk along all three. */
+function* sumsAt(spans: readonly Span[], times: number[]): Generator<[at: number, sum: number]> {
+  const begins = spans.toSorted((a, b) => a.from - b.from)
+  const ends = spans.toSorted((a, b) => a.until - b.until)
+  let begun = 0
+  let ended = 0
+  let sum = 0
+  for (const at of times.sort((a, b) => a - b)) {
+    for (let span = begins[begun]; span !== undefined && span.from <= at; span = begins[begun]) {
+      sum += span.hits
+      begun += 1
+    }
+    for (let span = ends[ended]; span !== undefined && span.until <= at; span = ends[ended]) {
+      sum -= span.hits
+      ended += 1
+    }
+    yield [at, sum]
+  }
 }
 
-/**
- * Looks for a window that held more than its limit of hits which certainly lie inside of it, whenever between asking and
- * answering each was decided. Returns what it found, in words.
- */
-export function checkUses(uses: readonly Use[], limit: number, windowMillis: number): string[] {
-  const faults: string[] = []
-  for (const end of new Set(uses.map(({ answered }) => answered))) {
-    const inside = uses.filter(({ asked, answered }) => asked > end - windowMillis && answered <= end).length
-    if (inside > limit) faults.push(`${inside} of ${limit} inside the window that ends at ${end}`)
+/** The entries of each key. */
+export function grouped<Entry extends { readonly key: string }>(
+  entries: readonly Entry[],
+): Map<string, Entry[]> {
+  const lists = new Map<string, Entry[]>()
+  for (const entry of entries) {
+    const list = lists.get(entry.key)
+    if (list === undefined) lists.set(entry.key, [entry])
+    else list.push(entry)
   }
-  return faults
+  return lists
 }

@@ -1,5 +1,6 @@
-import { type Admission, checkHistory, checkUses } from './check-history.js'
-import type { Setting } from './hit-worker.js'
+import { type Admission, checkHistory } from './check-history.js'
+import { findOverfull } from './check-sightings.js'
+import type { Setting } from './open-subject.js'
 import { admittedByKey, degradedIn, type HitProcess, runTogether, startProcess } from './run-processes.js'
 
 /** How many processes hit at once. */
@@ -72,9 +73,9 @@ export function exactOverProcesses(place: () => Promise<Place>): void {
     const outcomes = await runTogether(processes, {
       first: 0,
       count: 10,
-      hits: 1e9,
       millis: 2500,
       callers: 16,
+      refusedMillis: 1,
     })
     await endAll(processes)
 
@@ -95,7 +96,6 @@ export function exactOverProcesses(place: () => Promise<Place>): void {
     const outcomes = await runTogether(processes, {
       first: 0,
       count: 1,
-      hits: 1e9,
       millis: 4000,
       callers: 4,
       // Slow enough for leases to be used until their end.
@@ -104,8 +104,10 @@ export function exactOverProcesses(place: () => Promise<Place>): void {
     await endAll(processes)
 
     expect(degradedIn(outcomes)).toEqual([])
-    const uses = outcomes.flatMap((outcome) => outcome.uses)
-    expect(checkUses(uses, limit, windowSeconds * 1000)).toEqual([])
+    const uses = outcomes.flatMap(({ sightings }) =>
+      sightings.filter(({ outcome }) => outcome === 'admitted'),
+    )
+    expect(findOverfull(uses, limit, windowSeconds * 1e6, 0)).toEqual([])
     const history = await admissions()
     expect(checkHistory(history, [], limit, windowSeconds * 1e6)).toEqual([])
     // There was something to check, and nearly all of it came from memory.

@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Admission, checkHistory } from '../../__tests__/processes/check-history.js'
-import { byKey, checkSightings, type Sighting } from './check-sightings.js'
+import { type Admission, checkHistory, grouped } from '../../__tests__/processes/check-history.js'
+import { checkSightings, type Sighting } from '../../__tests__/processes/check-sightings.js'
+import type { Outcome } from '../../__tests__/processes/hit-process.js'
+import { type HitProcess, startProcess } from '../../__tests__/processes/run-processes.js'
 import { openLedger, type ServerState } from './ledger.js'
 import type { CheckOptions } from './options.js'
-import { startWorker, type Worker } from './start-worker.js'
-import type { Account } from './worker.js'
 
 /** The limit that is checked: short windows, so that there are many of them. */
 export const LIMIT = 5
 export const WINDOW_SECONDS = 1
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
+/** A client that was refused waits a little, and longer when nobody knows. */
+const RUN = { traffic: 'hot, busy and cold', callers: 16, refusedMillis: 5, undecidedMillis: 20 } as const
 
 /** What a check found. */
 export interface Findings {
@@ -41,34 +43,33 @@ export async function checkExact(options: CheckOptions, signal: AbortSignal): Pr
   const ledger = openLedger(place)
   const before = await ledger.state()
   const begun = performance.now()
-  const work = {
-    ...{ place, name, byHand, limit: LIMIT, windowSeconds: WINDOW_SECONDS },
-    millis: seconds * 1000,
-    // Everything is kept until it is checked.
-    retainSeconds: 3600,
+  // Everything is kept until it is checked. No sweeps: they would remove other people's keys, if only abandoned ones.
+  const setting = {
+    ...{ store: place, name, byHand, limit: LIMIT, windowSeconds: WINDOW_SECONDS },
+    ...{ retainSeconds: 3600, timeoutMs: 5000 },
   }
-  const workers: Worker[] = []
-  const killAll = (): void => {
-    for (const worker of workers) worker.kill()
-  }
+  const workers: HitProcess[] = []
+  const killAll = (): Promise<unknown> => Promise.all(workers.map((worker) => worker.kill()))
   signal.addEventListener('abort', killAll)
   try {
     for (let i = 0; i < processes; i += 1) {
       signal.throwIfAborted()
-      workers.push(await startWorker(work))
+      workers.push(await startProcess(setting))
     }
-    const accounts = await Promise.all(workers.map((worker) => worker.run()))
+    const outcomes = await Promise.all(
+      workers.map((worker) => worker.run({ ...RUN, millis: seconds * 1000 })),
+    )
+    await Promise.all(workers.map((worker) => worker.end()))
     const after = await ledger.state()
     // What people write by hand has rows of its own; it is judged by what it says.
     const admissions = byHand ? null : await ledger.admissions(name)
     const incident = incidentBetween(before, after, (performance.now() - begun) / 1000)
-    return { server: before, incident, ...judge(name, accounts, admissions) }
+    return { server: before, incident, ...judge(name, outcomes, admissions) }
   } catch (error) {
     throw signal.aborted ? signal.reason : error
   } finally {
     signal.removeEventListener('abort', killAll)
-    killAll()
-    await Promise.all(workers.map((worker) => worker.ended))
+    await killAll()
     // The server may still be at the last statement of a process that was killed.
     if (signal.aborted) await delay(500)
     // Without a process that was ready there are no rows, and maybe no tables.
@@ -79,9 +80,11 @@ export async function checkExact(options: CheckOptions, signal: AbortSignal): Pr
 /** @throws Error when there is nothing to judge. */
 function judge(
   name: string,
-  accounts: readonly Account[],
+  outcomes: readonly (Outcome | null)[],
   admissions: readonly Admission[] | null,
 ): Omit<Findings, 'server' | 'incident'> {
+  const accounts = outcomes.filter((outcome) => outcome !== null)
+  if (accounts.length < outcomes.length) throw new Error('a process ended before it had told what it saw')
   const sightings = accounts.flatMap((account) => account.sightings)
   const denials = accounts
     .flatMap((account) => account.denials)
@@ -96,7 +99,7 @@ function judge(
     const unknown = countOf(sightings, 'undecided')
     throw new Error(`nothing to check: ${admitted} admitted, ${refused} refused, ${unknown} undecided`)
   }
-  const told = byKey(sightings)
+  const told = grouped(sightings)
   const faults = checkSightings(sightings, LIMIT, WINDOW_MICROS)
   if (admissions !== null) {
     faults.unshift(

@@ -1,3 +1,5 @@
+import { grouped } from './check-history.js'
+
 /** A hit as its caller saw it, in microseconds of the machine's clock: it was decided between the two times. */
 export interface Sighting {
   readonly key: string
@@ -12,17 +14,6 @@ const CLOCKS_APART = 20_000
 
 /** How much later than its answer a hit may still be counted that the store did not decide, in microseconds. */
 const LATE_COMMIT = 10_000_000
-
-/** The hits of each key. */
-export function byKey(sightings: readonly Sighting[]): Map<string, Sighting[]> {
-  const lists = new Map<string, Sighting[]>()
-  for (const sighting of sightings) {
-    const list = lists.get(sighting.key)
-    if (list === undefined) lists.set(sighting.key, [sighting])
-    else list.push(sighting)
-  }
-  return lists
-}
 
 /** How many of the sorted numbers are below a bound. */
 function countBelow(sorted: readonly number[], bound: number): number {
@@ -42,24 +33,45 @@ const ascending = (numbers: number[]): number[] => numbers.sort((a, b) => a - b)
  * Looks for a window that certainly held more than its limit, and for a refusal that was certainly wrong, whenever the
  * hits were decided between being sent and being answered. Returns what it found, in words.
  */
-export function checkSightings(
+export const checkSightings = (
   sightings: readonly Sighting[],
   limit: number,
   windowMicros: number,
+): string[] => [
+  ...findOverfull(sightings, limit, windowMicros, CLOCKS_APART),
+  ...findWrongRefusals(sightings, limit, windowMicros),
+]
+
+/**
+ * Windows that certainly held more than their limit, in words.
+ *
+ * @param clocksApart - how far the clocks may be apart of those who decide, in microseconds
+ */
+export function findOverfull(
+  sightings: readonly Sighting[],
+  limit: number,
+  windowMicros: number,
+  clocksApart: number,
 ): string[] {
   const faults: string[] = []
-  for (const [key, list] of byKey(sightings)) {
+  for (const [key, list] of grouped(sightings)) {
     const admitted = list.filter(({ outcome }) => outcome === 'admitted')
-    const admittedSent = ascending(admitted.map(({ sent }) => sent))
-    const admittedAnswered = ascending(admitted.map(({ answered }) => answered))
-    for (const begin of admittedSent) {
+    const sent = ascending(admitted.map((each) => each.sent))
+    const answered = ascending(admitted.map((each) => each.answered))
+    for (const begin of sent) {
       // At least so many: one that was sent before and answered within is left out.
-      const until = begin + windowMicros - CLOCKS_APART
-      const inside = countBelow(admittedAnswered, until + 1) - countBelow(admittedSent, begin)
+      const until = begin + windowMicros - clocksApart
+      const inside = countBelow(answered, until) - countBelow(sent, begin)
       if (inside > limit)
         faults.push(`${key}: ${inside} admitted of ${limit}, by the callers' clock from ${begin} on`)
     }
+  }
+  return faults
+}
 
+function findWrongRefusals(sightings: readonly Sighting[], limit: number, windowMicros: number): string[] {
+  const faults: string[] = []
+  for (const [key, list] of grouped(sightings)) {
     const maybe = list.filter(({ outcome }) => outcome !== 'refused')
     const maybeSent = ascending(maybe.map(({ sent }) => sent))
     const maybeAnswered = ascending(
