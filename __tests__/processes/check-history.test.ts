@@ -92,4 +92,4 @@ test('a history of a million rows is judged, and its two faults are found', () =
     'hot: 3 of 2 inside the window that ends at 500',
     'hot: denied at 1000000000000 with 0 of 2 inside the window',
   ])
-})
+}, 120_000)

@@ -4,7 +4,9 @@ import { HOT_KEY } from './traffic.js'
 
 /** Where a process counts, and what. */
 export interface Setting {
-  readonly store: { readonly uri: string } | { readonly filename: string }
+  readonly store:
+    | { readonly uri: string; readonly multipleStatements?: boolean }
+    | { readonly filename: string }
   /** Of the limiter. Default `w`. */
   readonly name?: string
   readonly limit: number

@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Limiter, MysqlStore, SqliteStore } from '../../lib/index.js'
@@ -100,6 +101,50 @@ describeServers('the check that anyone can run', (server) => {
     expect(output).not.toContain('hunter2')
     expect(code).toBe(2)
   }, 60_000)
+})
+
+/** A way to a server on which it refuses several statements in a packet, as proxies do. Ends with the process that has it. */
+async function refusingWay(uri: string): Promise<{ readonly uri: string; close(): void }> {
+  const target = Number(new URL(uri).port)
+  const sockets: Socket[] = []
+  const way = createServer((client) => {
+    const server = connect(target, '127.0.0.1')
+    sockets.push(client, server)
+    for (const socket of [client, server]) socket.on('error', () => {})
+    server.pipe(client)
+    client.once('data', (first) => {
+      // Behind the header of the client's first packet stand its capabilities; this bit is CLIENT_MULTI_STATEMENTS.
+      first[6] = (first[6] as number) & ~1
+      server.write(first)
+      client.pipe(server)
+    })
+  })
+  way.listen(0, '127.0.0.1')
+  await once(way, 'listening')
+  const url = new URL(uri)
+  url.port = String((way.address() as AddressInfo).port)
+  const close = (): void => {
+    way.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  return { uri: url.href, close }
+}
+
+describeServers('a proxy that refuses several statements in a packet', (server) => {
+  it('is told as such, and checked statement by statement', async () => {
+    const database = await createTestDatabase(server.kind)
+    const way = await refusingWay(database.uri)
+    try {
+      const refused = await check('--url', way.uri, ...short)
+      expect(refused).toMatchObject({ code: 2, output: expect.stringContaining('Try --single-statements') })
+      const { code, output } = await check('--url', way.uri, '--single-statements', ...short)
+      expect(output).toMatch(/^EXACT: /m)
+      expect(code).toBe(0)
+    } finally {
+      way.close()
+      await database.drop()
+    }
+  }, 120_000)
 })
 
 describeServers('a server that is restarted while it is checked', ({ kind }) => {

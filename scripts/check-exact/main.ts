@@ -25,6 +25,11 @@ function readOptions(): CheckOptions | null {
 
 main().catch((error) => {
   const { code, message } = error as { code?: string; message?: string }
-  process.stderr.write(`COULD NOT BE RUN: ${message || code || String(error)}\n`)
+  const reason = message || code || String(error)
+  // Our statements are right, so a server that cannot read them was sent more than one where it takes one.
+  const hint = reason.includes('ER_PARSE_ERROR')
+    ? '\nTry --single-statements: a proxy may refuse several.'
+    : ''
+  process.stderr.write(`COULD NOT BE RUN: ${reason}${hint}\n`)
   process.exitCode = 2
 })

@@ -18,6 +18,9 @@ const CLOCKS_APART = 20_000
 /** How long after a process is gone the server may still be at its last statement, in microseconds. */
 const LAST_STATEMENT = 2_000_000
 
+/** How many keys a store on MySQL remembers. */
+const MOST_KNOWN = 20_000
+
 /** The most that pruning may be late, in microseconds: an eighth of the window, and a second. */
 const pruneLag = (windowMicros: number): number => Math.max(windowMicros / 8, 1_000_000)
 
@@ -49,6 +52,8 @@ export class History {
   /** The times of the rows that may be there of each key. */
   readonly #rows = new Map<string, number[]>()
   readonly #deniedBy = new Map<number, number>()
+  /** The keys that a process may remember, by process. */
+  readonly #known = new Map<number, Set<string>>()
   readonly counts = { admitted: 0, denied: 0, refunds: 0, resets: 0, unknown: 0 }
   /** How often callers were told of a failure, by its code. */
   readonly errors: Record<string, number> = {}
@@ -104,7 +109,10 @@ export class History {
     if (question === undefined || !('hits' in question))
       throw new Error(`a journal answers what was not asked`)
     this.#open.get(process)?.delete(of)
+    const known = this.#known.get(process) ?? new Set()
+    this.#known.set(process, known)
     question.hits.forEach(([key, hits], i) => {
+      if (known.size < MOST_KNOWN) known.add(key)
       const [ts, isAdmitted] = verdicts[i] as readonly [number, 0 | 1]
       this.#touched.set(key, Math.max(ts, this.#touched.get(key) ?? 0))
       if (isAdmitted === 1) {
@@ -239,6 +247,11 @@ export class History {
   /** How many hits of a process its store denied. */
   deniedBy(process: number): number {
     return this.#deniedBy.get(process) ?? 0
+  }
+
+  /** How many keys a process may remember: those that its store has decided, and no more than it remembers. */
+  knownTo(process: number): number {
+    return this.#known.get(process)?.size ?? 0
   }
 
   /** How many rows there may be: of the keys that were decided about as long ago as they may stay. */

@@ -30,12 +30,18 @@ const SETTLED_MICROS = (TIMEOUT_MS + 1000) * 1000
 
 const RUN = {
   traffic: { keys: KEYS, comingPerSecond: COMING_PER_SECOND, hotPart: HOT_PART },
-  callers: 16,
+  // So many that the processor is the limit, and not the disk that each transaction waits for.
+  callers: 64,
   refusedMillis: 1,
   refundPart: 0.1,
   resetEveryMillis: 100,
   tellsHits: false,
 } as const
+
+/** What a process holds at one moment, and how many keys it may remember. */
+export interface MemorySample extends Memory {
+  readonly known: number
+}
 
 /** The tables at one moment, and the most rows that the window and the sweep explain. */
 export interface TableSizes {
@@ -58,7 +64,7 @@ export interface LoadFindings {
   /** What was not exact, in words. */
   readonly faults: readonly string[]
   /** Of each process that lived from the beginning to the end, at equal distances. */
-  readonly memory: readonly (readonly Memory[])[]
+  readonly memory: readonly (readonly MemorySample[])[]
   /** At the same times. */
   readonly tables: readonly TableSizes[]
 }
@@ -121,7 +127,7 @@ class Load {
   readonly #faults = new Set<string>()
   readonly #opened: HitProcess[] = []
   readonly #members: Member[] = []
-  readonly #memory: Memory[][] = []
+  readonly #memory: MemorySample[][] = []
   readonly #tables: TableSizes[] = []
   #started = 0
   #killed = 0
@@ -222,7 +228,8 @@ class Load {
     const memory = await Promise.all(longLived.map(({ process }) => process.memory()))
     memory.forEach((each, i) => {
       if (each === null) throw new Error('a process ended before its time')
-      this.#memory[i] = [...(this.#memory[i] ?? []), each]
+      const known = this.#history.knownTo((longLived[i] as Member).id)
+      this.#memory[i] = [...(this.#memory[i] ?? []), { ...each, known }]
     })
     return sizes
   }
