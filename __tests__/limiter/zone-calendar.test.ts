@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { CalendarOptions, CalendarWindow } from '../../lib/index.js'
-import { resolveCalendar } from '../../lib/limiter/calendar-options.js'
+import { calendarOfId, resolveCalendar } from '../../lib/limiter/calendar-options.js'
 import { WallClock } from './wall-clock.js'
 
 const HOUR = 3_600_000
@@ -144,6 +144,22 @@ describe('the windows of a calendar', () => {
     expect(idOf({ every: 'month', startsOn: 1 })).toBe('month')
     expect(idOf({ every: 'month', startsOn: 15, timeZone: 'Europe/Berlin' })).toBe('month.15/europe/berlin')
     expect(idOf({ every: 'month', startsOn: 15, timeZone: 'europe/berlin' })).toBe('month.15/europe/berlin')
+  })
+
+  it('are found again by their id', () => {
+    const at = Date.parse('2026-11-30T23:30Z') * MICROS
+    for (const options of CALENDARS) {
+      for (const timeZone of [
+        'UTC',
+        'America/Argentina/ComodRivadavia',
+        'Etc/GMT+5',
+        'Pacific/Port_Moresby',
+      ]) {
+        const calendar = resolveCalendar({ ...options, timeZone })
+        expect(calendarOfId(calendar.id)?.windowAt(at)).toEqual(calendar.windowAt(at))
+      }
+    }
+    for (const id of ['60', '0.5', 'day/europe/bonn', 'fortnight', '']) expect(calendarOfId(id)).toBeNull()
   })
 
   it.each([

@@ -54,6 +54,14 @@ export function resolveCalendar(window: CalendarWindow, name = 'window'): Calend
   return new ZoneCalendar(every, id, zone, first)
 }
 
+/** The calendar of an id, as it stands in stored keys; null when it is none that this runtime knows. */
+export function calendarOfId(id: string): Calendar | null {
+  const [, every, first = '1', zone = 'utc'] =
+    /^(hour|day|week|month|year)(?:\.(\d{1,2}))?(?:\/([a-z0-9_+/-]+))?$/.exec(id) ?? []
+  if (every === undefined || !IANAZone.isValidZone(zone)) return null
+  return new ZoneCalendar(every as CalendarUnit, id, zone, Number(first))
+}
+
 /** @throws TypeError unless it is a name of the time zone database that this runtime knows. */
 export function checkTimeZone(name: string, value: unknown): asserts value is string {
   // Newer runtimes take offsets as well, such as +05:30, which are no place and know no daylight saving.

@@ -35,12 +35,21 @@ export function commandsContract(create: () => Promise<Place>): void {
     const first = await text('install')
     expect(first).toEqual({
       code: 0,
-      stdout: 'Created rate_keys, rate_events, rate_limit_schema.\n',
+      stdout: 'Created rate_keys, rate_events, rate_limit_schema, rate_usage, rate_usage_limits.\n',
       stderr: '',
     })
     expect(await text('install')).toEqual({ code: 0, stdout: 'The tables are there.\n', stderr: '' })
     expect(await json('install')).toEqual({ code: 0, json: { command: 'install', created: [] } })
     expect((await limiter('global').hit('a')).outcome).toBe('allowed')
+  })
+
+  it('status tells of a calendar quota how long its window is, and when it ends', async () => {
+    await limiter('plan', { windowSeconds: undefined, window: 'day' }).hit('alice')
+    const { json: said } = await json('status', 'alice')
+    const [key] = (said as { keys: { windowSeconds: number; used: number; resetSeconds: number }[] }).keys
+    expect(key).toMatchObject({ windowSeconds: 86_400, used: 1 })
+    expect(key?.resetSeconds).toBeGreaterThan(0)
+    expect(key?.resetSeconds).toBeLessThanOrEqual(86_400)
   })
 
   it.each([['status', 'a'], ['top'], ['reset', 'a'], ['block', 'a', '5'], ['sweep']])(

@@ -1,3 +1,4 @@
+import { calendarOfId } from '../../limiter/calendar-options.js'
 import { keyText } from '../../limiter/storage-key.js'
 import { instantOf, type WindowStart } from '../../stores/account.js'
 import type { KeyRow, Reader } from './reader.js'
@@ -30,6 +31,8 @@ export interface Estimate {
   readonly fixed: boolean
   /** Where the window begins now; 0 when there is none. */
   readonly cutoff: number
+  /** How long it is; 0 when there is none. */
+  readonly windowMicros: number
   /** What is used at most: exactly so much, when the window's first event is still the remembered one. */
   readonly atMost: number
   readonly start: WindowStart | null
@@ -37,12 +40,16 @@ export interface Estimate {
 }
 
 export function estimate(row: KeyRow, now: number): Estimate {
-  const fixed = readStoredKey(row.stored)?.window != null
+  const window = readStoredKey(row.stored)?.window ?? null
+  const fixed = window !== null
   const { memoWindow, memoFirst, memoBase, total, last, stamp } = row
   const at = instantOf(row, now)
-  const cutoff = at - memoWindow
+  // A row has the longest window that its calendar can have; how long this one is tells the calendar.
+  const current = window === null ? null : (calendarOfId(window)?.windowAt(at) ?? null)
+  const windowMicros = current === null || memoWindow === 0 ? memoWindow : current.end - current.start
+  const cutoff = current === null ? at - memoWindow : current.start - 1
   const start = { first: memoFirst, base: memoBase }
-  const common = { row, fixed, cutoff }
+  const common = { row, fixed, cutoff, windowMicros }
   if (memoWindow > 0 && memoFirst > cutoff) {
     return { ...common, start, atMost: total - memoBase, isExact: true }
   }
@@ -63,18 +70,18 @@ export async function exactly(reader: Reader, estimates: readonly Estimate[]): P
   })
 }
 
-export function stateOf({ row, fixed, atMost, start }: Estimate, now: number): KeyState {
+export function stateOf({ row, fixed, windowMicros, atMost, start }: Estimate, now: number): KeyState {
   const parsed = readStoredKey(row.stored)
-  const { memoWindow, blocked, last } = row
+  const { blocked, last } = row
   const seconds = (micros: number): number => Math.max(0, Math.ceil(micros / 1000) / 1000)
   return {
     limiter: parsed?.limiter ?? null,
     key: parsed?.key == null ? null : keyText(parsed.key),
     storedKey: row.stored,
     algorithm: fixed ? 'fixed-window' : 'sliding-window',
-    windowSeconds: memoWindow === 0 ? null : memoWindow / 1e6,
+    windowSeconds: windowMicros === 0 ? null : windowMicros / 1e6,
     used: atMost,
-    resetSeconds: start === null || atMost === 0 ? 0 : seconds(start.first + memoWindow - now),
+    resetSeconds: start === null || atMost === 0 ? 0 : seconds(start.first + windowMicros - now),
     blockedSeconds: seconds(blocked - now),
     lastHitAt: last === 0 ? null : new Date(last / 1000).toISOString(),
   }

@@ -59,7 +59,7 @@ export async function rankKeys(reader: Reader, options: RankOptions, now: number
 /** What an order goes by: the higher the earlier; what is not above 0 is left out. */
 const VALUES: Record<Order, (now: number) => (each: Estimate) => number> = {
   used: () => (each) => each.atMost,
-  rate: () => (each) => (each.row.memoWindow === 0 ? 0 : each.atMost / each.row.memoWindow),
+  rate: () => (each) => (each.windowMicros === 0 ? 0 : each.atMost / each.windowMicros),
   recent: () => (each) => each.row.last,
   blocked: (now) => (each) => each.row.blocked - now,
 }
