@@ -10,12 +10,15 @@ const MOST_COUNTED = 10_000
 const countOf = (table: 'rate_keys' | 'rate_events'): string =>
   `SELECT COUNT(*) FROM (SELECT 1 FROM ${table} LIMIT ${int(MOST_COUNTED + 1)}) AS counted`
 
-/**
- * What InnoDB believes of the tables. MySQL remembers an answer for a day unless told otherwise; the hint tells it for
- * this statement only, and is a comment to other servers.
- */
-const ESTIMATES = `SELECT /*+ SET_VAR(information_schema_stats_expiry = 0) */ TABLE_NAME, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH
+/** What InnoDB believes of the tables. */
+const ESTIMATES = `SELECT TABLE_NAME, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH
 FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('rate_keys', 'rate_events')`
+
+/**
+ * MySQL 8 and later repeat an estimate for a day unless the session says otherwise (and take no hint for it). Other servers
+ * read no more of this than the second assignment. For sessions of ours: in those of others nothing is set.
+ */
+const FRESH_ESTIMATES = 'SET /*!80000 SESSION information_schema_stats_expiry = 0, */ @rate_limit_inspect = 1'
 
 /** By primary key. */
 const SWEEP = `SELECT sweep_until, ${NOW} FROM rate_limit_schema WHERE id = 1`
@@ -33,9 +36,10 @@ export async function inspectUnit(connection: Connection, session: Session): Pro
     CONNECTIONS,
     MOST_CONNECTIONS,
   ]
-  const results = await connection.run([...session.begin, ...statements, ROLLBACK])
+  const opening = session.own ? [...session.begin, FRESH_ESTIMATES] : session.begin
+  const results = await connection.run([...opening, ...statements, ROLLBACK])
   const [keys, events, estimates, sweep, open, most] = results
-    .slice(session.begin.length)
+    .slice(opening.length)
     .map(({ rows }) => rows) as [Rows, Rows, Rows, Rows, Rows, Rows]
   const estimated = new Map(estimates.map(([table, ...figures]) => [String(table), figures]))
   const rowsOf = (counted: Rows, table: string): { rows: number; exact: boolean } => {
