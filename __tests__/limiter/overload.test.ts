@@ -127,21 +127,25 @@ test('a store that answers nothing is busy while more wait than it takes at a ti
   expect(await alone).toMatchObject({ error: { code: 'ERR_STORE_TIMEOUT' }, local: false, allowed: true })
 })
 
-test('a store that was busy when it was given up is down when a check says so', async () => {
+test.each<[string, StoreErrorCode, boolean]>([
+  ['is away when a check says so', 'ERR_STORE_CONNECTION', false],
+  ['is not taken for one that is away because a check is late too', 'ERR_STORE_TIMEOUT', true],
+])('a store that was busy when it was given up %s', async (_, code, isLocal) => {
   stopTimers()
   const { store, fails, create } = setUp()
   const limiter = create({ timeoutMs: 1 })
   store.before = fails('ERR_STORE_CAPACITY')
-  const codes: unknown[] = []
+  const locals: unknown[] = []
   for (let passed = 0; passed < 4000; passed += 100) {
     const decision = await limiter.hit('k')
-    if (limiter.storeHealth.state === 'open') store.before = fails('ERR_STORE_CONNECTION')
-    if (decision.outcome === 'degraded') codes.push(decision.local)
+    if (limiter.storeHealth.state === 'open') store.before = fails(code)
+    if (decision.outcome === 'degraded') locals.push(decision.local)
     passTime(100)
     await new Promise(setImmediate)
     await new Promise(setImmediate)
   }
-  expect([codes[0], codes.at(-1)]).toEqual([true, false])
+  expect(store.probes).toBeGreaterThan(2)
+  expect([locals[0], locals.at(-1)]).toEqual([true, isLocal])
 })
 
 test('a store whose connections others have is busy, not silent', async () => {

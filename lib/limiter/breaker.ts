@@ -104,7 +104,7 @@ export class Breaker {
   failed(error: StoreError, sentAt: number): void {
     const { code } = error
     if (code === 'ERR_STORE_CONFLICT' || code === 'ERR_STORE_CLOSED') return
-    this.#lastError = error
+    this.#note(error)
     const now = performance.now()
     const tells = code !== 'ERR_STORE_TIMEOUT' || now - sentAt >= PATIENCE_MS
     if (this.#state === 'half-open' && tells) this.#become('open')
@@ -135,9 +135,9 @@ export class Breaker {
       this.#loggers.clear()
       this.succeeded()
     } else if (error !== null) {
-      this.#lastError = error
+      this.#note(error)
       if (this.#state === 'open') {
-        this.#refuse(error)
+        this.#refuse(this.#lastError as StoreError)
         this.#checkLater()
       } else this.#become('open')
     } else if (this.#state === 'open') this.#become('half-open')
@@ -172,6 +172,13 @@ export class Breaker {
       this.#timer = null
     }
     this.#report(previous)
+  }
+
+  /** That a store which was too busy is late says nothing new: it must not pass for one that is away. */
+  #note(error: StoreError): void {
+    const isFailing = this.#failures > 0 || this.#state !== 'closed'
+    const isStillBusy = error.code === 'ERR_STORE_TIMEOUT' && this.#lastError?.code === 'ERR_STORE_CAPACITY'
+    if (!(isFailing && isStillBusy)) this.#lastError = error
   }
 
   #refuse(cause: StoreError): void {
