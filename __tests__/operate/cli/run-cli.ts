@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** How a run of the program ended. */
@@ -25,6 +25,8 @@ export function builtProgram(): string {
   if (folder === undefined) {
     mkdirSync(CACHE, { recursive: true })
     folder = mkdtempSync(join(CACHE, 'cli-'))
+    // For a test that runs it as another user.
+    chmodSync(folder, 0o755)
     const dist = join(folder, 'dist', 'esm')
     const args = [
       '-p',
