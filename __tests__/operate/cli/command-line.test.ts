@@ -7,7 +7,10 @@ import { describeServers } from '../../servers/describe-servers.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
 import { runCli, runJson } from './run-cli.js'
 
-const COMMANDS = ['install', 'schema', 'status', 'top', 'reset', 'block', 'sweep', 'doctor']
+// Each test starts the program several times.
+jest.setTimeout(120_000)
+
+const COMMANDS = ['install', 'schema', 'status', 'top', 'reset', 'block', 'sweep', 'usage', 'doctor']
 const PASSWORD = 'p@ss/w:rd#1%'
 /** The password, and pieces of its spellings in an address, as written and as encoded. */
 const LEAKS = /p@ss|p%40ss|w:rd|w%3Ard|rd#1|rd%231/i
@@ -75,6 +78,10 @@ describe('a wrong command line', () => {
     [['block', 'a', '0', ...somewhere], /Expected a number from 0.001 to 31536000/],
     [['top', '--by', 'size', ...somewhere], /Expected one of used, rate, recent, blocked/],
     [['top', '--count', '1e3', ...somewhere], /Expected a whole number from 1 to 1000/],
+    [['usage', 'a', '--from', 'monday', ...somewhere], /Expected a moment such as/],
+    [['usage', 'a', '--bucket', 'decade', ...somewhere], /Expected one of minute/],
+    [['usage', 'a', '--time-zone', 'Mars/Base', ...somewhere], /an IANA time zone/],
+    [['usage', 'a', '--from', '2026-02-01', '--to', '2026-01-01', ...somewhere], /later than --from/],
     [['schema', '--dialect', 'oracle'], /Allowed choices are mysql, mariadb, sqlite/],
     [['top'], /--url or the variable DATABASE_URL/],
     [['top', '--url', 'postgres://a:hunter2@b/c'], /Expected --url to be mysql:/],
@@ -189,7 +196,7 @@ describeServers('a password', ({ kind }) => {
         expect(stdout + stderr).not.toMatch(LEAKS)
       }
     }
-  }, 120_000)
+  })
 
   it.each(['DATABASE_URL', '--url'])(
     'that is wrong is told by %s, and not shown',

@@ -1,12 +1,15 @@
 import { Limiter, type Store } from '../../../lib/index.js'
 import { runCli, runJson } from './run-cli.js'
 
+// Each test starts the program several times.
+jest.setTimeout(120_000)
+
 /** A database of one kind, empty, for one test. */
 export interface Place {
   /** As DATABASE_URL has it. */
   readonly url: string
   /** A store on it, as the application has one. */
-  open(): Store
+  open(options?: { keepUsageSeconds?: Record<string, number> }): Store
   /** The code of the error where nothing is installed. */
   readonly withoutTables: string
   /** Lets everything expire that is stored. */
@@ -89,7 +92,7 @@ export function commandsContract(create: () => Promise<Place>): void {
     expect(found.keys).toEqual([
       {
         ...{ limiter: 'global', key: 'alice', storedKey: 'global:alice' },
-        ...{ algorithm: 'sliding-window', windowSeconds: 3600, used: 3 },
+        ...{ algorithm: 'sliding-window', windowSeconds: 3600, calendar: null, used: 3 },
         ...{
           resetSeconds: expect.any(Number),
           blockedSeconds: 0,
@@ -98,7 +101,7 @@ export function commandsContract(create: () => Promise<Place>): void {
       },
       {
         ...{ limiter: 'login', key: 'alice', storedKey: 'login@900:alice' },
-        ...{ algorithm: 'fixed-window', windowSeconds: 900, used: 1 },
+        ...{ algorithm: 'fixed-window', windowSeconds: 900, calendar: null, used: 1 },
         ...{ resetSeconds: expect.any(Number), blockedSeconds: 0, lastHitAt: expect.any(String) },
       },
     ])
@@ -117,7 +120,26 @@ export function commandsContract(create: () => Promise<Place>): void {
     const stored = await json('status', '--stored', hashed.json.keys[0].storedKey)
     expect(stored.json.keys).toMatchObject([{ limiter: 'hashed', used: 1 }])
     expect((await json('status', 'alice', '--name', 'login')).json.keys).toHaveLength(1)
-  }, 60_000)
+  })
+
+  it('status knows the windows of a calendar', async () => {
+    const window = { every: 'month', timeZone: 'Asia/Tokyo', startsOn: 15 } as const
+    const quota = new Limiter({ store, name: 'plan', limit: 100, window, timeoutMs: 20_000 })
+    await quota.hit('acme', { cost: 7 })
+    const [found] = (await json('status', 'acme')).json.keys
+    expect(found).toMatchObject({
+      ...{
+        limiter: 'plan',
+        key: 'acme',
+        algorithm: 'fixed-window',
+        calendar: 'month.15/asia/tokyo',
+        used: 7,
+      },
+    })
+    const { resetSeconds } = await quota.peek('acme')
+    expect(Math.abs(found.resetSeconds - (resetSeconds ?? 0))).toBeLessThan(30)
+    expect((await text('status', 'acme')).stdout).toContain('month.15/asia/tokyo')
+  })
 
   it('status as text is a table, and counts nothing', async () => {
     const global = limiter('global')
@@ -160,7 +182,7 @@ export function commandsContract(create: () => Promise<Place>): void {
     while (outcome === 'denied' && Date.now() < deadline) outcome = (await global.hit('alice')).outcome
     expect(outcome).toBe('allowed')
     expect((await text('reset', 'nobody')).stdout).toBe('Nothing is counted of nobody.\n')
-  }, 60_000)
+  })
 
   it('block takes a key that is not counted yet where it is told the limiter', async () => {
     const login = limiter('login', { algorithm: 'fixed-window', windowSeconds: 900 })
@@ -175,7 +197,7 @@ export function commandsContract(create: () => Promise<Place>): void {
     expect((await login.hit('alice')).outcome).toBe('denied')
     expect((await json('block', 'alice', '60', '--name', 'new')).json.storedKeys).toEqual(['new:alice'])
     expect((await limiter('new').hit('alice')).outcome).toBe('denied')
-  }, 60_000)
+  })
 
   it('top ranks by what windows hold, and tells when it has not looked at all keys', async () => {
     for (const [key, cost] of [
@@ -203,7 +225,7 @@ export function commandsContract(create: () => Promise<Place>): void {
     // Those that count longest from now.
     expect(names(bounded)).toEqual(['b', 'c', 'a'])
     expect((await text('top', '--scan', '3')).stdout).toMatch(/\n\nOf the 3 keys looked at; there are more: /)
-  }, 60_000)
+  })
 
   it('top counts what has left a window no more', async () => {
     const short = limiter('short', { windowSeconds: 0.2 })
@@ -225,7 +247,49 @@ export function commandsContract(create: () => Promise<Place>): void {
       ...{ code: 0, json: { command: 'sweep', ran: true, keys: 0, events: 0, seconds: expect.any(Number) } },
     })
     expect((await json('top')).json.keys).toHaveLength(1)
-  }, 60_000)
+  })
+
+  it('usage tells what a key has used, and sweep and reset take nothing of it away', async () => {
+    // The database learns whose usage is kept from the application's store.
+    const keeping = place.open({ keepUsageSeconds: { plan: 34_560_000 } })
+    const plan = new Limiter({
+      store: keeping,
+      name: 'plan',
+      limit: 100,
+      windowSeconds: 3600,
+      timeoutMs: 20_000,
+    })
+    const told = async () => (await json('usage', 'acme', '--time-zone', 'Asia/Tokyo')).json
+    await plan.hit('acme', { cost: 7 })
+    const first = await told()
+    expect(first).toMatchObject({
+      ...{ command: 'usage', bucket: 'day', timeZone: 'Asia/Tokyo' },
+      keys: [{ storedKey: 'plan:acme', used: 7 }],
+    })
+    const { buckets } = first.keys[0]
+    expect(buckets.at(-1)).toEqual({
+      from: expect.stringMatching(/T15:00:00\.000Z$/),
+      to: expect.any(String),
+      used: 7,
+    })
+    expect(buckets).toHaveLength(8)
+
+    await place.expire()
+    expect((await json('sweep')).json).toMatchObject({ keys: 1, events: 1 })
+    expect((await told()).keys).toMatchObject([{ used: 7 }])
+    await plan.hit('acme', { cost: 2 })
+    await place.expire()
+    await json('sweep')
+    expect((await told()).keys).toMatchObject([{ used: 9 }])
+    await plan.hit('acme', { cost: 3 })
+    await json('reset', 'acme')
+    expect((await told()).keys).toMatchObject([{ used: 12 }])
+
+    const month = await text('usage', 'acme', '--name', 'plan', '--bucket', 'month')
+    expect(month.stdout).toMatch(/^plan:acme: 12 in \d buckets?\n\nfrom +to +used\n20/)
+    await keeping.close()
+    expect((await text('usage', 'nobody')).stdout).toBe('No usage of nobody is kept of that time.\n')
+  })
 
   it('shows what strangers wrote as text, and never as commands for the terminal', async () => {
     const key = 'a\u001b[2J\u202eb\n\u0085'
@@ -240,5 +304,5 @@ export function commandsContract(create: () => Promise<Place>): void {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
     expect(stdout.trimEnd()).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
     expect(JSON.parse(stdout).keys[0].key).toBe(key)
-  }, 60_000)
+  })
 }

@@ -16,7 +16,7 @@ describeServers('the commands', ({ kind }) => {
       // As other tools write the address of a MariaDB.
       url: database.uri.replace(/^mysql:/, `${kind}:`),
       withoutTables: 'ERR_STORE_SCHEMA',
-      open: () => new MysqlStore({ uri: database.uri, sweepSeconds: false }),
+      open: (options = {}) => new MysqlStore({ uri: database.uri, sweepSeconds: false, ...options }),
       expire: async () => {
         await database.query(EXPIRE)
       },
@@ -32,7 +32,7 @@ describe('the commands on SQLite', () => {
     return {
       url: `sqlite:${filename}`,
       withoutTables: 'ERR_STORE_CONNECTION',
-      open: () => new SqliteStore({ filename, sweepSeconds: false }),
+      open: (options = {}) => new SqliteStore({ filename, sweepSeconds: false, ...options }),
       expire: async () => {
         const database = await openSqlite(filename)
         database.exec(EXPIRE)

@@ -15,6 +15,8 @@ export interface KeyState {
   readonly algorithm: 'sliding-window' | 'fixed-window'
   /** Length of the window; of the longest one, where several limits share the log. Null when nothing was counted yet. */
   readonly windowSeconds: number | null
+  /** Of a calendar quota its windows, as in `month.15/europe/berlin`; else null. */
+  readonly calendar: string | null
   /** Cost inside the window. */
   readonly used: number
   /** Until the oldest counted hit leaves (sliding) or the window ends (fixed); 0 when nothing is counted. */
@@ -80,6 +82,7 @@ export function stateOf({ row, fixed, windowMicros, atMost, start }: Estimate, n
     storedKey: row.stored,
     algorithm: fixed ? 'fixed-window' : 'sliding-window',
     windowSeconds: windowMicros === 0 ? null : windowMicros / 1e6,
+    calendar: parsed?.window == null || calendarOfId(parsed.window) == null ? null : parsed.window,
     used: atMost,
     resetSeconds: start === null || atMost === 0 ? 0 : seconds(start.first + windowMicros - now),
     blockedSeconds: seconds(blocked - now),

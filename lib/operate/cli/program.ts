@@ -7,6 +7,7 @@ import { schemaCommand } from './commands/schema.js'
 import { statusCommand } from './commands/status.js'
 import { sweepCommand } from './commands/sweep.js'
 import { topCommand } from './commands/top.js'
+import { usageCommand } from './commands/usage.js'
 import type { Invocation } from './invocation.js'
 
 const HELP = `
@@ -41,6 +42,7 @@ export function createProgram(version: string, invocation: Invocation): Command 
     resetCommand,
     blockCommand,
     sweepCommand,
+    usageCommand,
     doctorCommand,
   ]
   for (const create of commands) {

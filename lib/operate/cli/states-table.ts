@@ -12,7 +12,7 @@ export function statesTable(states: readonly KeyState[], now: number): string {
       state.limiter ?? '?',
       printable(state.key ?? state.storedKey),
       numberText(state.used),
-      state.windowSeconds === null ? '-' : durationText(state.windowSeconds),
+      state.calendar ?? (state.windowSeconds === null ? '-' : durationText(state.windowSeconds)),
       state.algorithm === 'fixed-window' ? 'fixed' : 'sliding',
       state.resetSeconds === 0 ? '-' : durationText(state.resetSeconds),
       state.lastHitAt === null ? 'never' : ago(now, Date.parse(state.lastHitAt)),

@@ -11,6 +11,7 @@ import type { Target } from '../target.js'
 const HELP = `
 Forgets what is counted of KEY, and its block, in every limiter that knows it, or with --name in that one.
 Other processes see it within a second: until then they may refuse from memory.
+Usage that is kept for bills (keepUsageSeconds) stays.
 
 Ends with 0, also when nothing was counted.
 

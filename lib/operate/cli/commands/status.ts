@@ -77,4 +77,4 @@ function nothing({ key, name, hashed }: Selection, candidates: Candidates): stri
 }
 
 const blockedText = (keys: readonly KeyState[], seconds: number): string =>
-  `Blocked for ${durationText(seconds)}${keys.length === 1 ? '' : ', where it says so'}. To end that: express-sql-rate-limit reset`
+  `Blocked for ${durationText(seconds)}${keys.length === 1 ? '' : ', where it says so'}. To end that: express-sql-rate-limit reset KEY`

@@ -9,6 +9,7 @@ import type { Target } from '../target.js'
 const HELP = `
 Removes keys that nobody has used for longer than their window and retention, with their events, in short transactions. The
 limiter does the same every "sweepSeconds"; this is for stores with sweepSeconds: false, or when much has piled up.
+Usage that is kept for bills (keepUsageSeconds) stays.
 One process sweeps at a time. It can be ended at any moment: what is removed stays removed.
 
 Ends with 0; with 1 when another process was sweeping, so that this one removed nothing.

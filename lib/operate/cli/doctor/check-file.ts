@@ -30,17 +30,20 @@ const OLDEST = [3, 35] as const
 /** A larger file is not read to its end. */
 const MOST_VERIFIED = 256 * MIB
 
-/** The file of a SQLite store, and what is under it. */
-export async function checkFile(reader: Reader, filename: string): Promise<Finding[]> {
+/** What there is to check of the file of a SQLite store, and of what is under it; by the names of the findings. */
+export function fileChecks(
+  reader: Reader,
+  filename: string,
+): Record<string, () => Finding | Promise<Finding>> {
   const path = resolve(filename)
-  return [
-    await version(reader),
-    permissions(path),
-    privacy(path),
-    fileSystem(path),
-    disk(path),
-    await integrity(reader, path),
-  ]
+  return {
+    version: () => version(reader),
+    permissions: () => permissions(path),
+    privacy: () => privacy(path),
+    file_system: () => fileSystem(path),
+    disk: () => disk(path),
+    integrity: () => integrity(reader, path),
+  }
 }
 
 async function version(reader: Reader): Promise<Finding> {
@@ -92,22 +95,30 @@ function privacy(path: string): Finding {
   )
 }
 
+/** What a type of file system of Linux is. */
+export function fileSystemKind(type: number): { kind: 'network' | 'memory' | 'disk'; name: string | null } {
+  const network = NETWORK[type]
+  if (network !== undefined) return { kind: 'network', name: network }
+  const memory = IN_MEMORY[type]
+  return memory === undefined ? { kind: 'disk', name: null } : { kind: 'memory', name: memory }
+}
+
 function fileSystem(path: string): Finding {
-  const { type } = statfsSync(dirname(path))
-  const network = process.platform === 'linux' ? NETWORK[type] : undefined
-  if (network !== undefined) {
-    return problem(
+  if (process.platform !== 'linux')
+    return ok('file_system', 'Not known on this system. It must be a local disk.')
+  const { kind, name } = fileSystemKind(statfsSync(dirname(path)).type)
+  if (kind === 'disk') return ok('file_system', 'A local disk, as far as the system tells.')
+  if (kind === 'memory') {
+    return note(
       'file_system',
-      `The file lies on ${network}, which is no local disk.`,
-      'SQLite relies on locks and shared memory that such file systems do not have, or not reliably: limits may be exceeded, and the file damaged. Put it on a local disk; for several machines use MySQL or MariaDB.',
+      `The file lies in memory (${name}): it is gone when the machine restarts.`,
+      'Fine if counters may begin anew then. Else put it on a disk.',
     )
   }
-  const memory = process.platform === 'linux' ? IN_MEMORY[type] : undefined
-  if (memory === undefined) return ok('file_system', 'A local disk, as far as the system tells.')
-  return note(
+  return problem(
     'file_system',
-    `The file lies in memory (${memory}): it is gone when the machine restarts.`,
-    'Fine if counters may begin anew then. Else put it on a disk.',
+    `The file lies on ${name}, which is no local disk.`,
+    'SQLite relies on locks and shared memory that such file systems do not have, or not reliably: limits may be exceeded, and the file damaged. Put it on a local disk; for several machines use MySQL or MariaDB.',
   )
 }
 

@@ -7,7 +7,7 @@ import type { SqliteTarget } from '../open-sqlite-target.js'
 import { checkClock, checkFuture } from './check-clock.js'
 import { checkCluster } from './check-cluster.js'
 import { checkConnections } from './check-connections.js'
-import { checkFile, checkJournal } from './check-file.js'
+import { checkJournal, fileChecks } from './check-file.js'
 import { checkDecision, checkRoundTrip } from './check-latency.js'
 import { checkPrivileges } from './check-privileges.js'
 import { checkRows } from './check-rows.js'
@@ -33,7 +33,7 @@ async function runChecks(checks: Readonly<Record<string, Check>>): Promise<Findi
     try {
       findings.push(...[await check()].flat())
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'ERR_STORE_CONNECTION') throw error
+      if (isLost(error)) throw error
       const { message } = error as Error
       findings.push(
         note(
@@ -46,6 +46,12 @@ async function runChecks(checks: Readonly<Record<string, Check>>): Promise<Findi
   }
   return findings
 }
+
+/** Whether the server is gone, so that nothing more can be checked. */
+const isLost = (error: unknown): boolean =>
+  error instanceof StoreError &&
+  error.code === 'ERR_STORE_CONNECTION' &&
+  (error.cause as { fatal?: unknown } | undefined)?.fatal === true
 
 const fits = (findings: readonly Finding[]): boolean =>
   findings.every(({ check, level }) => check !== 'schema' || level !== 'problem')
@@ -108,14 +114,15 @@ async function decisions(uri: string): Promise<Finding> {
 export async function examineSqlite(target: SqliteTarget, mayWrite: boolean): Promise<Examination> {
   const { reader, filename, store } = target
   const findings = await runChecks({
-    file: () => checkFile(reader, filename),
+    ...fileChecks(reader, filename),
     schema: () => checkSchema(target),
   })
   if (fits(findings)) {
     findings.push(
       ...(await runChecks({ rows: () => checkRows(target), clock_steps: () => checkFuture(reader) })),
       ...(mayWrite ? await runChecks({ decision: () => checkDecision(store) }) : []),
-      ...(await runChecks({ journal: () => checkJournal(reader, filename) })),
+      // The store sets the mode when it opens the file, as it has just done.
+      ...(mayWrite ? await runChecks({ journal: () => checkJournal(reader, filename) }) : []),
     )
   }
   const version = findings.find(({ check }) => check === 'version')?.found ?? 'SQLite'
