@@ -1,6 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { describeServers } from '../servers/describe-servers.js'
 import { openScene, type ServerScene } from './open-scene.js'
-import { survive } from './survive.js'
+import { RUN, survive } from './survive.js'
 import type { Traffic } from './traffic.js'
 
 describeServers('a network', ({ kind }) => {
@@ -38,6 +39,16 @@ describeServers('a network', ({ kind }) => {
     const { proxy } = scene
     const { codes } = await survive(scene, { begin: () => proxy.slow(10, 5), end: () => proxy.heal() })
     expect(Object.keys(codes)).toContain('ERR_STORE_TIMEOUT')
+  })
+
+  it('that is gone when the store is closed: the process ends', async () => {
+    const traffic = await scene.openTraffic()
+    await traffic.start({ ...RUN, prefix: 'last' })
+    await delay(300)
+    scene.proxy.forget()
+    await traffic.stop()
+    await traffic.end()
+    await scene.proxy.heal()
   })
 
   describe.each([

@@ -20,6 +20,27 @@ describeServers('a server', ({ kind }) => {
     expect(Object.keys(codes)).toContain('ERR_STORE_TIMEOUT')
   })
 
+  it('that stands still in the middle of a COMMIT', async () => {
+    const { server, proxy } = scene
+    const { codes } = await survive(scene, {
+      begin: () => proxy.upon('COMMIT', () => void server.signal('SIGSTOP')),
+      end: () => server.signal('SIGCONT'),
+    })
+    expect(Object.keys(codes)).toContain('ERR_STORE_TIMEOUT')
+  })
+
+  it('that is killed and started again while units are held ahead', async () => {
+    const { server } = scene
+    await survive(scene, {
+      lease: 2,
+      async begin() {
+        await server.signal('SIGKILL')
+        await server.exited()
+      },
+      end: () => server.restart(),
+    })
+  })
+
   it('that is killed and started again (hazard 79)', async () => {
     const { server } = scene
     const { codes } = await survive(scene, {

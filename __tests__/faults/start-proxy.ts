@@ -25,6 +25,8 @@ export interface TcpProxy {
    * answered, so that only the answer is lost. Resolves when that has happened.
    */
   breakAt(text: string, when: 'before' | 'after'): Promise<void>
+  /** Does something when the client has next sent a text, right before the server gets it. Resolves when it is done. */
+  upon(text: string, action: () => void): Promise<void>
   /** Makes the server refuse so many statements that begin so, with an error. Resolves when that has happened. */
   refuse(beginning: string, errno: number, times: number): Promise<void>
   /** How many answers of the server had this text in them, since the first call with it. */
@@ -69,6 +71,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   let pace: Pace | null = null
   let awaited: Break | null = null
   let refusal: Refusal | null = null
+  let occasion: { readonly text: string; readonly act: () => void } | null = null
 
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1')
@@ -95,6 +98,11 @@ export async function startProxy(target: number): Promise<TcpProxy> {
           return null
         }
         pair.doomed = happened
+      }
+      if (occasion !== null && bytes.includes(occasion.text)) {
+        const { act } = occasion
+        occasion = null
+        act()
       }
       return refused(bytes)
     })
@@ -182,6 +190,14 @@ export async function startProxy(target: number): Promise<TcpProxy> {
     breakAt: (text, when) =>
       new Promise((happened) => {
         awaited = { text, when, happened }
+      }),
+    upon: (text, action) =>
+      new Promise((resolve) => {
+        const act = (): void => {
+          action()
+          resolve()
+        }
+        occasion = { text, act }
       }),
     refuse: (beginning, errno, times) =>
       new Promise((happened) => {

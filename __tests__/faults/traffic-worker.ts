@@ -23,6 +23,8 @@ export interface TrafficRun {
   readonly callers: number
   readonly limit: number
   readonly windowSeconds: number
+  /** Units taken ahead. */
+  readonly lease?: number | undefined
 }
 
 /** What the traffic saw. Times are milliseconds since the epoch. */
@@ -52,6 +54,10 @@ export type FromTraffic = 'ready' | 'started' | { readonly report: TrafficReport
 const ALLOWED_MS = 50
 /** One hit of so many is on a key of its own. */
 const NEW_KEY_EVERY = 8
+/** One hit of so many is followed by a look at its key. */
+const PEEK_EVERY = 5
+/** How often the store is swept, in milliseconds: what hangs on its second connection must be in nobody's way. */
+const SWEEP_MS = 100
 /** How often it is looked whether this process stands still, and between two hits of a caller. In milliseconds. */
 const BEAT_MS = 10
 
@@ -74,7 +80,14 @@ let afterwards = async (): Promise<void> => {}
 
 const inner = openStore()
 
-function begin({ prefix, keys, callers, limit, windowSeconds }: TrafficRun): () => Promise<TrafficReport> {
+function begin({
+  prefix,
+  keys,
+  callers,
+  limit,
+  windowSeconds,
+  lease,
+}: TrafficRun): () => Promise<TrafficReport> {
   const denials: Denial[] = []
   const served: number[] = []
   const failed: { at: number; code: string }[] = []
@@ -104,6 +117,7 @@ function begin({ prefix, keys, callers, limit, windowSeconds }: TrafficRun): () 
     windowSeconds,
     retainSeconds: 3600,
     timeoutMs,
+    lease,
     logger: { error: () => {} },
   })
 
@@ -134,14 +148,28 @@ function begin({ prefix, keys, callers, limit, windowSeconds }: TrafficRun): () 
         failed.push({ at: Date.now(), code: decision.error.code })
       }
       if (ms > timeoutMs + ALLOWED_MS) slow.push({ begin, ms, key, outcome: decision.outcome })
+      if (decisions % PEEK_EVERY === 0) {
+        const looked = performance.now()
+        await limiter.peek(key)
+        const took = performance.now() - looked
+        if (took > timeoutMs + ALLOWED_MS) slow.push({ begin: looked, ms: took, key, outcome: 'seen' })
+      }
       await new Promise((resolve) => setTimeout(resolve, BEAT_MS))
     }
   }
+  let sweeping = false
+  const sweeps = setInterval(async () => {
+    if (sweeping) return
+    sweeping = true
+    await inner.sweep().catch(() => {})
+    sweeping = false
+  }, SWEEP_MS)
   const ended = Promise.all(Array.from({ length: callers }, caller))
   return async () => {
     stopped = true
     await ended
     clearInterval(heart)
+    clearInterval(sweeps)
     // A process that stood still is late without the store's fault, and gives its hits the lost time back.
     const late = slow.filter(({ begin, ms }) => {
       const lost = stalls.filter(({ end, ms: length }) => end >= begin && end - length <= begin + ms)
