@@ -2,6 +2,7 @@ import { USAGE_TABLES } from '../kept-usage.js'
 import { MYSQL_SCHEMA } from '../schema.js'
 import { StoreError } from '../store-error.js'
 import type { Connection } from './connection.js'
+import type { Session } from './session.js'
 import { COMMIT, ROLLBACK } from './statements.js'
 
 /** One line of a CREATE TABLE: a column, or a key. */
@@ -162,13 +163,22 @@ export async function checkSchema(connection: Connection, keepsUsage: boolean): 
  * Creates the tables that are missing, then checks all. Every statement is idempotent, so any number of processes
  * may do this at once. A user without CREATE is no obstacle when the tables that are needed are there (hazard 53).
  */
-export async function installSchema(connection: Connection, keepsUsage: boolean): Promise<void> {
+export async function installSchema(
+  connection: Connection,
+  session: Session,
+  keepsUsage: boolean,
+): Promise<void> {
   const faults = await findFaults(connection)
   const needed = neededOf(faults, keepsUsage)
   if (needed.some(({ missingTable }) => !missingTable)) throw schemaError(needed)
   if (!faults.some(({ missingTable }) => missingTable)) return
   try {
-    for (const statement of [...STATEMENTS, COMMIT]) await connection.run([statement])
+    for (const statement of STATEMENTS) {
+      // Rows are written as the server can log them (hazard 44).
+      const isCreate = statement.startsWith('CREATE')
+      for (const each of isCreate ? [statement] : [...session.begin, statement, COMMIT])
+        await connection.run([each])
+    }
   } catch (error) {
     const { errno } = error as { errno?: unknown }
     // 1142 and 1044: not allowed to CREATE.

@@ -100,7 +100,7 @@ export class MysqlStore implements Store, UsageStore {
    * @throws StoreError `ERR_STORE_SCHEMA` names what is missing or different and the statement that fixes it.
    */
   async install(): Promise<void> {
-    await this.#maintain((connection) => readySchema(connection, true, this.#usage))
+    await this.#maintain((connection, session) => readySchema(connection, session, true, this.#usage))
     this.#isReady = true
   }
 
@@ -204,7 +204,8 @@ export class MysqlStore implements Store, UsageStore {
     await this.#closePool()
   }
 
-  readonly #schemaUnit: Unit<void> = (connection) => readySchema(connection, this.#install, this.#usage)
+  readonly #schemaUnit: Unit<void> = (connection, session) =>
+    readySchema(connection, session, this.#install, this.#usage)
 
   /** Resolves when the schema is there: one look for all who wait, and a new one after a failure. */
   async #whenReady(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import type { KeptUsage } from '../kept-usage.js'
 import type { Connection } from './connection.js'
 import { checkSchema, installSchema } from './install.js'
+import type { Session } from './session.js'
 import { agreeOnUsage } from './usage-units.js'
 
 /**
@@ -8,7 +9,13 @@ import { agreeOnUsage } from './usage-units.js'
  *
  * @throws StoreError `ERR_STORE_SCHEMA` names what is missing or different and the statement that fixes it.
  */
-export async function readySchema(connection: Connection, install: boolean, usage: KeptUsage): Promise<void> {
-  await (install ? installSchema : checkSchema)(connection, usage.isAsked)
-  await agreeOnUsage(connection, usage)
+export async function readySchema(
+  connection: Connection,
+  session: Session,
+  install: boolean,
+  usage: KeptUsage,
+): Promise<void> {
+  if (install) await installSchema(connection, session, usage.isAsked)
+  else await checkSchema(connection, usage.isAsked)
+  await agreeOnUsage(connection, session, usage)
 }

@@ -21,7 +21,7 @@ export async function sweepAll(
     return results.at(-1)?.affectedRows === 1
   })
   if (!claimed) return { keys: 0, events: 0, ran: false }
-  await run((connection) => agreeOnUsage(connection, usage))
+  await run((connection, session) => agreeOnUsage(connection, session, usage))
   let keys = 0
   let events = 0
   for (let more = true; more; ) {

@@ -12,13 +12,21 @@ const ROWS_PER_UNIT = 500
 const UNKNOWN = new Set<unknown>([1146, 1142])
 
 /** Learns from the database whose usage to keep, and tells it what this store was told. */
-export async function agreeOnUsage(connection: Connection, usage: KeptUsage): Promise<void> {
+export async function agreeOnUsage(
+  connection: Connection,
+  session: Session,
+  usage: KeptUsage,
+): Promise<void> {
   try {
     const [found] = await connection.run([USAGE_LIMITS, ROLLBACK])
     const rows = (found?.rows ?? []).map(([name, micros]) => [String(name), integer(micros)] as const)
     const other = usage.agree(new Map(rows))
     if (other.length > 0)
-      await connection.run([...other.map(([name, micros]) => tellUsageLimit(name, micros)), COMMIT])
+      await connection.run([
+        ...session.begin,
+        ...other.map(([name, micros]) => tellUsageLimit(name, micros)),
+        COMMIT,
+      ])
   } catch (error) {
     if (usage.isAsked || !UNKNOWN.has((error as { errno?: unknown }).errno)) throw error
     await connection.run([ROLLBACK])
