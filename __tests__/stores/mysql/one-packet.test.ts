@@ -228,12 +228,17 @@ describeServers('a decision in one packet', (server) => {
   )
 
   it('holds every window and justifies every denial while two processes share a few keys', async () => {
-    const by = policy({ limit: 4, windowSeconds: 0.15, retainSeconds: 60 })
+    const by = policy({ limit: 4, windowSeconds: 0.3, retainSeconds: 60 })
     const denials: Denial[] = []
     const stores = [recordDenials(store, denials), recordDenials(other, denials)]
-    const end = Date.now() + 4000
+    // Long enough for many of both, on a slow machine too.
+    const begin = Date.now()
+    const isOver = (): boolean => {
+      const passed = Date.now() - begin
+      return passed > 20_000 || (passed > 4000 && denials.length > 50)
+    }
     const caller = async (from: number): Promise<void> => {
-      for (let i = from; Date.now() < end; i += 1) {
+      for (let i = from; !isOver(); i += 1) {
         // Sometimes one alone for a while, sometimes in turns.
         await hit(stores[Math.floor(i / 7) % 2] as MysqlStore, `key ${i % 3}`, by)
         if (i % 11 === 0) await sleep(5)
@@ -247,8 +252,8 @@ describeServers('a decision in one packet', (server) => {
       hits: Number(hits),
     }))
     expect(admissions.length).toBeGreaterThan(100)
-    expect(denials.length).toBeGreaterThan(10)
-    expect(checkHistory(admissions, denials, 4, 150_000)).toEqual([])
+    expect(denials.length).toBeGreaterThan(50)
+    expect(checkHistory(admissions, denials, 4, 300_000)).toEqual([])
   })
 
   it('leaves no transaction open behind any of the ways to use the store', async () => {
