@@ -86,7 +86,8 @@ export class MysqlStore implements Store, UsageStore {
       return (await opened).pool
     }
     this.#units = new UnitRunner(open, true)
-    this.#closePool = async () => (await opened)?.close()
+    // What could not be opened, such as without the driver, need not be closed.
+    this.#closePool = async () => (await opened?.catch(() => null))?.close()
   }
 
   /** Whether it waits for a connection of your pool, as others have them all. */

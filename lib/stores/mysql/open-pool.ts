@@ -1,3 +1,4 @@
+import { storeErrorOf } from './classify-error.js'
 import type { DriverPool, DriverSocket } from './driver.js'
 import { Hosts, hostAddresses } from './hosts.js'
 
@@ -13,9 +14,13 @@ export interface OwnPool {
  *
  * `maxIdle` below `connectionLimit` is what makes mysql2 close idle connections at all (hazard 76), and they are
  * closed long before a server's or a load balancer's usual limit.
+ *
+ * @throws StoreError `ERR_STORE_CONFIG` when the driver is not installed.
  */
 export async function openPool(source: string | object, multipleStatements: boolean): Promise<OwnPool> {
-  const mysql2 = await import('mysql2')
+  const mysql2 = await import('mysql2').catch((error: unknown) => {
+    throw storeErrorOf(error)
+  })
   const addresses = (typeof source === 'string' && hostAddresses(source)) || []
   const hosts = addresses.length > 0 && addresses.every(isOverTcp) ? new Hosts(addresses) : null
   const options = {
