@@ -3,8 +3,13 @@ module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/__tests__'],
   testMatch: ['**/*.test.ts'],
-  // These take minutes: npm run test:cluster, npm run test:faults.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/__tests__/clusters/', '<rootDir>/__tests__/faults/'],
+  // These take minutes: npm run test:cluster, npm run test:faults, npm run test:package.
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    '<rootDir>/__tests__/clusters/',
+    '<rootDir>/__tests__/faults/',
+    '<rootDir>/__tests__/package/',
+  ],
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } } }] },
   moduleNameMapper: {
     '^express-sql-rate-limit$': '<rootDir>/lib/index.ts',

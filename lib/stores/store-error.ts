@@ -1,5 +1,5 @@
 /**
- * Why a store could not answer. Stable: switch on it, never on the message.
+ * Why a store could not answer. Stable: switch on it, never on the message. docs/errors.md says what to do about each.
  *
  * - `ERR_STORE_TIMEOUT`: no answer before the deadline.
  * - `ERR_STORE_CONFLICT`: deadlocks or lock waits on every try until the deadline.
