@@ -377,12 +377,13 @@ describe('what is told', () => {
     store.before = () => {}
     await wait(1300)
     unsubscribe('express-sql-rate-limit:breaker', listen)
-    expect(messages.map(({ previous, health }) => [previous, health.state])).toEqual([
+    // Other stores of this process may go down, or come back.
+    const ours = messages.filter((message) => message.store === store)
+    expect(ours.map(({ previous, health }) => [previous, health.state])).toEqual([
       ['closed', 'open'],
       ['open', 'half-open'],
       ['half-open', 'closed'],
     ])
-    expect(messages[0]?.store).toBe(store)
   })
 })
 
