@@ -153,7 +153,7 @@ describe('the verdict of a load', () => {
     const learning = (bytes: number) =>
       flat.map((each, i) => ({ ...each, heap: 20e6 + i * bytes, known: i * 1000 }))
     expect(verdictOf({ ...good, memory: [learning(1e6)] }).holds).toBe(true)
-    expect(verdictOf({ ...good, memory: [learning(2e6)] }).holds).toBe(false)
+    expect(verdictOf({ ...good, memory: [learning(3e6)] }).holds).toBe(false)
   })
 
   test('is that it holds', () => {
