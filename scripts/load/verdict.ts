@@ -10,13 +10,9 @@ import {
 
 /** How many faults are shown. */
 const SHOWN = 10
-/**
- * What a process may hold more at the end than after it had warmed up: a part of it, or so many bytes. Some of what is
- * remembered, of bounded size all of it, takes many minutes to fill: the windows of 20,000 keys, and 10,000 keys each
- * that were changed, reset or denied of late.
- */
-const HEAP = { part: 0.1, bytes: 20e6 }
-const RESIDENT = { part: 0.15, bytes: 50e6 }
+/** What a process may hold more at the end than after it had warmed up: a part of it, or so many bytes. */
+const HEAP = { part: 0.1, bytes: 4e6 }
+const RESIDENT = { part: 0.15, bytes: 25e6 }
 /** And what it may remember of each key that it did not know then. A slow machine is not warm before it has met them all. */
 const KEY_BYTES = 1000
 
