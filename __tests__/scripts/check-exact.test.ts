@@ -8,6 +8,7 @@ import { Limiter, MysqlStore, SqliteStore } from '../../lib/index.js'
 import { parseOptions } from '../../scripts/check-exact/options.js'
 import { checkSightings, type Sighting } from '../processes/check-sightings.js'
 import { describeServers } from '../servers/describe-servers.js'
+import { createDmlUser } from '../servers/dml-user.js'
 import { startServer } from '../servers/start-server.js'
 import { createTestDatabase, type TestDatabase } from '../servers/test-database.js'
 
@@ -78,14 +79,9 @@ describeServers('the check that anyone can run', (server) => {
 
   it('says what is missing to a user who may not create tables', async () => {
     const empty = await createTestDatabase(server.kind)
-    const user = `u${Date.now() % 1e9}`
-    await empty.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'hunter2'`)
-    await empty.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${empty.name}.* TO ${user}@'%'`)
-    const uri = new URL(empty.uri)
-    uri.username = user
-    uri.password = 'hunter2'
-    const { code, output } = await check('--url', uri.href, ...short)
-    await empty.query(`DROP USER ${user}@'%'`)
+    const user = await createDmlUser(empty)
+    const { code, output } = await check('--url', user.uri, ...short)
+    await user.drop()
     await empty.drop()
     expect(output).toMatch(/^COULD NOT BE RUN: ERR_STORE_SCHEMA: .*table rate_keys is missing/m)
     expect(output).not.toContain('hunter2')

@@ -1,6 +1,7 @@
 import { createPool } from 'mysql2/promise'
 import { MysqlStore, type StoreInspection } from '../../../lib/index.js'
 import { describeServers } from '../../servers/describe-servers.js'
+import { createDmlUser } from '../../servers/dml-user.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
 import { admitted, decide, hitOn, policy } from '../policies.js'
 
@@ -35,20 +36,15 @@ describeServers('a store that is asked how large it is', (server) => {
 
   it('needs no right but those of a store, and works on a pool of yours, statement by statement', async () => {
     await open().install()
-    const user = `u${Date.now() % 1e9}`
-    await database.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'secret'`)
-    await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database.name}.* TO ${user}@'%'`)
-    const uri = new URL(database.uri)
-    uri.username = user
-    uri.password = 'secret'
-    const pool = createPool({ uri: uri.href, supportBigNumbers: true, bigNumberStrings: true })
+    const user = await createDmlUser(database)
+    const pool = createPool({ uri: user.uri, supportBigNumbers: true, bigNumberStrings: true })
     try {
       const store = open({ pool, install: false })
       await admitted(store, 1, 'a', policy())
       expect(await inspect(store)).toMatchObject({ keys: 1, events: 1, precision: 'exact' })
     } finally {
       await pool.end()
-      await database.query(`DROP USER ${user}@'%'`)
+      await user.drop()
     }
   })
 

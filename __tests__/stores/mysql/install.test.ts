@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { MysqlStore, StoreError } from '../../../lib/index.js'
 import { describeServers } from '../../servers/describe-servers.js'
+import { createDmlUser } from '../../servers/dml-user.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
 import { admitted, charge, policy } from '../policies.js'
 
@@ -125,18 +126,13 @@ describeServers('installing', (server) => {
 
   it('needs no more than SELECT, INSERT, UPDATE and DELETE once the tables are there (hazard 53)', async () => {
     await open().install()
-    const user = `u${Date.now() % 1e9}`
-    await database.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'secret'`)
-    await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database.name}.* TO ${user}@'%'`)
-    const uri = new URL(database.uri)
-    uri.username = user
-    uri.password = 'secret'
-    const store = open({ uri: uri.href })
+    const user = await createDmlUser(database)
+    const store = open({ uri: user.uri })
     expect(await admitted(store, 2, 'a', policy({ limit: 1 }))).toEqual([true, false])
     await store.reset(['p:a'])
     await store.sweep()
     // A store that never looks for a right to CREATE works as well, with everything it does.
-    const careful = open({ uri: uri.href, install: false })
+    const careful = open({ uri: user.uri, install: false })
     expect(await admitted(careful, 2, 'b', policy({ limit: 1 }))).toEqual([true, false])
     const never = new AbortController().signal
     await careful.probe(never)
@@ -146,10 +142,10 @@ describeServers('installing', (server) => {
     await careful.sweep()
 
     await database.query('DROP TABLE rate_events')
-    const error = await failure(open({ uri: uri.href }).install())
+    const error = await failure(open({ uri: user.uri }).install())
     expect(error.code).toBe('ERR_STORE_SCHEMA')
     expect(error.message).toContain('CREATE TABLE IF NOT EXISTS rate_events')
-    await database.query(`DROP USER ${user}@'%'`)
+    await user.drop()
   })
 
   it('tells a wrong password from a dead database, and shows neither', async () => {

@@ -1,6 +1,7 @@
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { Limiter, MysqlStore, type MysqlStoreOptions } from '../../../lib/index.js'
 import { describeServers } from '../../servers/describe-servers.js'
+import { createDmlUser, type DmlUser } from '../../servers/dml-user.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
 import { charge, policy } from '../policies.js'
 import { storeContract } from '../store-contract.js'
@@ -12,30 +13,24 @@ describeServers(
   'a database user of a shared host, who may read and write rows and nothing else',
   ({ kind }) => {
     let database: TestDatabase
-    let uri: string
-    const user = `host${Date.now() % 1e9}`
+    let user: DmlUser
     beforeAll(async () => {
       database = await createTestDatabase(kind)
       // The provider's panel gives the user his rights, and phpMyAdmin creates the tables.
       const store = new MysqlStore({ uri: database.uri, sweepSeconds: false })
       await store.install()
       await store.close()
-      await database.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'hunter2'`)
-      await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database.name}.* TO ${user}@'%'`)
-      const url = new URL(database.uri)
-      url.username = user
-      url.password = 'hunter2'
-      uri = url.href
+      user = await createDmlUser(database)
     })
     afterAll(async () => {
-      await database.query(`DROP USER ${user}@'%'`)
+      await user.drop()
       await database.drop()
     })
     const mostConnections = (most: number) =>
-      database.query(`ALTER USER ${user}@'%' WITH MAX_USER_CONNECTIONS ${most}`)
+      database.query(`ALTER USER ${user.name}@'%' WITH MAX_USER_CONNECTIONS ${most}`)
 
     it('has no right to CREATE, to events, to routines or to anything of the server', async () => {
-      const pool = createPool({ uri, connectionLimit: 1 })
+      const pool = createPool({ uri: user.uri, connectionLimit: 1 })
       const [grants] = await pool.query<RowDataPacket[]>('SHOW GRANTS')
       await pool.end()
       const privileges = grants.map((grant) => /^GRANT (.*?) ON/.exec(String(Object.values(grant)[0]))?.[1])
@@ -47,7 +42,7 @@ describeServers(
         await mostConnections(1)
         for (const table of ['rate_keys', 'rate_events']) await database.query(`DELETE FROM ${table}`)
         await database.query('UPDATE rate_limit_schema SET sweep_until = 0')
-        const pool = createPool({ uri, connectionLimit: 1 })
+        const pool = createPool({ uri: user.uri, connectionLimit: 1 })
         const store = new MysqlStore({ pool, install: false, sweepSeconds: false })
         const count = async (table: string): Promise<number> =>
           (await database.query(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.n
@@ -68,20 +63,26 @@ describeServers(
 
     const pools: Pool[] = []
     const pool = (options: object): Pool => {
-      const created = createPool({ uri, connectionLimit: 1, ...options })
+      const created = createPool({ uri: user.uri, connectionLimit: 1, ...options })
       pools.push(created)
       return created
     }
     const connection = (): object => {
-      const { hostname, port, pathname } = new URL(uri)
-      return { host: hostname, port: Number(port), user, password: 'hunter2', database: pathname.slice(1) }
+      const { hostname, port, pathname } = new URL(user.uri)
+      return {
+        host: hostname,
+        port: Number(port),
+        user: user.name,
+        password: user.password,
+        database: pathname.slice(1),
+      }
     }
 
     it.each<[string, () => MysqlStoreOptions]>([
       ['a pool of one', () => ({ pool: pool({}) })],
       ['a pool of one that takes several statements', () => ({ pool: pool({ multipleStatements: true }) })],
       ['one connection of its own', () => ({ connection: { ...connection(), connectionLimit: 1 } })],
-      ['an address, one call at a time', () => ({ uri })],
+      ['an address, one call at a time', () => ({ uri: user.uri })],
     ])('decides exactly over %s, of a user who may have no second', async (name, options) => {
       await mostConnections(1)
       const store = new MysqlStore({ ...options(), install: false, sweepSeconds: 1 })
@@ -115,7 +116,7 @@ describeServers(
 
     it('decides over an address while a second connection is refused to him', async () => {
       await mostConnections(1)
-      const store = new MysqlStore({ uri, install: false, sweepSeconds: false })
+      const store = new MysqlStore({ uri: user.uri, install: false, sweepSeconds: false })
       const limiter = new Limiter({
         ...{ store, name: `busy${Date.now()}`, limit: 50, windowSeconds: 3600, timeoutMs: 30_000 },
         logger: { error() {} },

@@ -1,6 +1,7 @@
 import { MysqlStore, StoreError } from '../../../lib/index.js'
 import { expiredUsage, keepUsage, readUsage } from '../../../lib/stores/mysql/usage-statements.js'
 import { describeServers } from '../../servers/describe-servers.js'
+import { createDmlUser } from '../../servers/dml-user.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
 import { charge, hit, policy } from '../policies.js'
 import { totalOf } from '../usage-contract.js'
@@ -206,19 +207,14 @@ INSERT INTO rate_keys SELECT * FROM keys_then; INSERT INTO rate_events SELECT * 
     it('is no reason to fail for a user who may not CREATE and keeps no usage', async () => {
       await open().install()
       await database.query('DROP TABLE rate_usage, rate_usage_limits')
-      const user = `u${Date.now() % 1e9}`
-      await database.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'secret'`)
-      await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database.name}.* TO ${user}@'%'`)
-      const uri = new URL(database.uri)
-      uri.username = user
-      uri.password = 'secret'
-      const plain = keep(new MysqlStore({ uri: uri.href, sweepSeconds: false }))
+      const user = await createDmlUser(database)
+      const plain = keep(new MysqlStore({ uri: user.uri, sweepSeconds: false }))
       expect((await hit(plain, 'a', short)).denied).toBe(false)
       const keeping = keep(
-        new MysqlStore({ uri: uri.href, sweepSeconds: false, keepUsageSeconds: { p: YEAR_SECONDS } }),
+        new MysqlStore({ uri: user.uri, sweepSeconds: false, keepUsageSeconds: { p: YEAR_SECONDS } }),
       )
       await expect(keeping.install()).rejects.toMatchObject({ code: 'ERR_STORE_SCHEMA' })
-      await database.query(`DROP USER ${user}@'%'`)
+      await user.drop()
     })
   })
 })
