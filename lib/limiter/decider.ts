@@ -55,7 +55,7 @@ export class Decider {
   }
 
   get storeHealth(): StoreHealth {
-    return this.#lane.batcher.breaker.health
+    return this.#lane.storeHealth
   }
 
   /** The policy as it must be used here. */

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { withinDeadline } from '../stores/before-abort.js'
 import type { Charge, Policy, Reading, Refund, Store } from '../stores/store.js'
 import { Batcher } from './batcher.js'
+import type { StoreHealth } from './breaker.js'
 import { DenyCache } from './deny-cache.js'
 import { LeaseBook } from './lease-book.js'
 import { LocalLimiter } from './local-limiter.js'
@@ -70,6 +71,11 @@ export class Lane {
         return kept.micros
       },
     }
+  }
+
+  /** How the store is, as this process sees it. */
+  get storeHealth(): StoreHealth {
+    return this.batcher.breaker.health
   }
 
   /** Decides while the store cannot. Made when it is first needed. */

@@ -50,7 +50,7 @@ export class StoreView {
   }
 
   get #health(): StoreHealth {
-    return Lane.of(this.#store).batcher.breaker.health
+    return Lane.of(this.#store).storeHealth
   }
 
   /** Never rejects. A store that is down is left alone. */

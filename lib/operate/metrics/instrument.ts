@@ -109,7 +109,7 @@ export function instrument(options: InstrumentOptions): () => void {
 
   const observeState: MetricCallback = (result) => {
     for (const [store, name] of names) {
-      const now = Lane.of(store).batcher.breaker.health.state
+      const now = Lane.of(store).storeHealth.state
       for (const each of STATES) {
         const attributes = { 'rate_limit.store': name, 'rate_limit.store.state': each }
         result.observe(each === now ? 1 : 0, attributes)
@@ -118,7 +118,7 @@ export function instrument(options: InstrumentOptions): () => void {
   }
   const observePending: MetricCallback = (result) => {
     for (const [store, name] of names) {
-      result.observe(Lane.of(store).batcher.breaker.health.pending, { 'rate_limit.store': name })
+      result.observe(Lane.of(store).storeHealth.pending, { 'rate_limit.store': name })
     }
   }
   state.addCallback(observeState)

@@ -13,7 +13,7 @@ import { lookupRetry, ROLLBACK } from './statements.js'
 import { writeStatements } from './write-statements.js'
 
 /**
- * Decides one batch in one transaction: one packet locks, reads the clock and counts; another writes and commits. A small
+ * Decides one batch in one transaction: one packet locks, reads the clock and counts; another writes and commits. A
  * batch of keys that are this process's own takes one packet.
  *
  * Leaves no transaction open when it returns; when it rejects, the caller rolls back.
