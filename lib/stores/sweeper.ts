@@ -1,5 +1,7 @@
 /** Longest delay that timers of Node take; a longer one would fire at once (hazard 136). */
 const LONGEST_SECONDS = 2_147_483
+/** How long a process may hold the sweep of a database between two signs of life, in microseconds. */
+export const SWEEP_LEASE_MICROS = 30_000_000
 
 /**
  * Runs a sweep again and again, without cron. Started by the first decision, not by a constructor; its timer keeps

@@ -124,7 +124,7 @@ LIMIT ?`,
     for (let begin = 0; begin < looks.length; begin += STARTS_A_STATEMENT) {
       const some = looks.slice(begin, begin + STARTS_A_STATEMENT)
       const parts = some.map(
-        (_, i) => `SELECT ?, ts, base FROM (
+        (_, i) => `SELECT ? AS look, ts, base FROM (
   SELECT ts, total - hits AS base
   FROM rate_events
   WHERE rkey = ? AND ts > ?

@@ -1,13 +1,11 @@
 import type { KeptUsage } from '../kept-usage.js'
 import type { SweepProgress, SweepResult } from '../store.js'
+import { SWEEP_LEASE_MICROS } from '../sweeper.js'
 import { commit } from './commit.js'
 import { claimSweep, ENSURE_SWEEP_ROW, extendSweep } from './removal-statements.js'
 import { sweepUnit } from './removal-units.js'
 import type { Unit } from './unit-runner.js'
 import { agreeOnUsage, sweepUsageUnit } from './usage-units.js'
-
-/** How long a process may hold the sweep between two signs of life. */
-const SWEEP_LEASE_MICROS = 30_000_000
 
 /** Takes the sweep, if nobody holds it, and removes chunk after chunk; others' work comes in between. */
 export async function sweepAll(

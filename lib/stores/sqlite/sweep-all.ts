@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SweepProgress, SweepResult } from '../store.js'
+import { SWEEP_LEASE_MICROS } from '../sweeper.js'
 import { deleteEvents, type Open } from './decide-batch.js'
 import { agreeOnUsage, usageStatements } from './usage-statements.js'
 
 /** Keys, events of one key, and rows of usage that a sweep removes before it lets others write. */
 const SWEEP_CHUNK = 200
-/** How long a process may hold the sweep between two signs of life. */
-const SWEEP_LEASE_MICROS = 30_000_000
 
 /**
  * Takes the sweep, if nobody holds it, and removes chunk after chunk, each in a transaction of its own.
