@@ -130,10 +130,10 @@ function limitsThrough(open: () => Store): void {
     describe('counting by outcome', () => {
       const windowMs = 60_000
       /** Requests under way, each with what lets it end. */
-      const handlers = (limiter: ReturnType<typeof rateLimit>) => {
+      const handlers = (...limiters: ReturnType<typeof rateLimit>[]) => {
         const app = express()
         const ends = new Map<string, (status: number) => void>()
-        app.use(limiter)
+        for (const limiter of limiters) app.use(limiter)
         app.get('/:name', (req: Request, res: Response) => {
           ends.set(String(req.params.name), (status) => res.sendStatus(status))
         })
@@ -190,6 +190,36 @@ function limitsThrough(open: () => Store): void {
         expect(first).toBeLessThan(second)
         expect(second).toBeLessThan(third)
         await until(async () => (await limiter.getKey('k'))?.totalHits === 0)
+      })
+
+      it('gives back the hits that the very request has taken of two limiters with one key', async () => {
+        const skip = { windowMs, keyGenerator: () => 'k', skipSuccessfulRequests: true }
+        const limiters = [create(skip), create(skip)]
+        const under = handlers(...limiters)
+        const port = portOf(await serve(under.app))
+        const answers: Promise<globalThis.Response>[] = []
+        for (const request of ['first', 'second']) {
+          answers.push(fetch(`http://127.0.0.1:${port}/${request}`))
+          await until(() => under.ends.has(request))
+        }
+        const refunded: { key: string; at: number }[] = []
+        const refund = store.refund.bind(store)
+        store.refund = async (refunds, signal) => {
+          refunded.push(...refunds)
+          await refund(refunds, signal)
+        }
+        for (const [i, request] of ['first', 'second'].entries()) {
+          under.ends.get(request)?.(200)
+          await until(() => refunded.length === 2 * (i + 1))
+        }
+        await Promise.all(answers)
+        const [first, alsoFirst, second, alsoSecond] = refunded
+        expect(new Set([first?.key, alsoFirst?.key]).size).toBe(2)
+        expect(new Set([second?.key, alsoSecond?.key]).size).toBe(2)
+        expect(Math.max(Number(first?.at), Number(alsoFirst?.at))).toBeLessThan(
+          Math.min(Number(second?.at), Number(alsoSecond?.at)),
+        )
+        for (const limiter of limiters) await until(async () => (await limiter.getKey('k'))?.totalHits === 0)
       })
 
       it('a request that was refused gives nothing back, as it has taken nothing', async () => {
