@@ -10,16 +10,19 @@ import { serverVariable } from './test-servers.js'
 import { type WantedProgram, wantedServers } from './wanted-servers.js'
 
 /**
- * Starts the servers side by side, finds a browser, and tells the test workers of them through the environment. What
+ * Starts the servers side by side, finds a browser, and tells the test workers of them through the environment: each has
+ * servers of its own. What
  * cannot be had is skipped, which the last line of the run says, unless RATE_LIMIT_TEST_SERVERS asked for it
  * by name.
  */
-export default async function globalSetup(): Promise<void> {
+export default async function globalSetup({ maxWorkers }: { maxWorkers: number }): Promise<void> {
   const wanted = wantedServers()
-  for (const kind of serverKinds) delete process.env[serverVariable(kind)] // one left from another run is gone
+  const workers = Array.from({ length: maxWorkers }, (_, i) => i + 1)
+  // Those left from another run are gone.
+  for (const kind of serverKinds) for (const each of workers) delete process.env[serverVariable(kind, each)]
   delete process.env[CHROMIUM_VARIABLE]
   const results = await Promise.allSettled([
-    ...serverKinds.map((kind) => setUp(kind, wanted)),
+    ...serverKinds.map((kind) => setUp(kind, workers, wanted)),
     setUpChromium(wanted),
   ])
   const failure = results.find((result) => result.status === 'rejected')
@@ -29,19 +32,28 @@ export default async function globalSetup(): Promise<void> {
   throw failure.reason
 }
 
-async function setUp(kind: ServerKind, wanted: readonly WantedProgram[] | undefined): Promise<void> {
+async function setUp(
+  kind: ServerKind,
+  workers: readonly number[],
+  wanted: readonly WantedProgram[] | undefined,
+): Promise<void> {
   if (wanted && !wanted.includes(kind)) {
     testRun.skipped.push({ kind, reason: 'not in RATE_LIMIT_TEST_SERVERS' })
     return
   }
-  const begin = performance.now()
   try {
-    const server = await obtainServer(kind)
-    testRun.servers.push(server)
-    const { version, uri, source } = server
-    process.env[serverVariable(kind)] = JSON.stringify({ kind, version, uri })
-    const seconds = ((performance.now() - begin) / 1000).toFixed(1)
-    process.stderr.write(`${kind} ${version} on port ${new URL(uri).port || 3306}, ${source}, ${seconds} s\n`)
+    // One after the other: what the first has unpacked and set up, the next finds there.
+    for (const worker of workers) {
+      const begin = performance.now()
+      const server = await obtainServer(kind)
+      testRun.servers.push(server)
+      const { version, uri, source } = server
+      process.env[serverVariable(kind, worker)] = JSON.stringify({ kind, version, uri })
+      const seconds = ((performance.now() - begin) / 1000).toFixed(1)
+      process.stderr.write(
+        `${kind} ${version} on port ${new URL(uri).port || 3306}, ${source}, ${seconds} s\n`,
+      )
+    }
   } catch (error) {
     if (wanted || !(error instanceof ServerUnavailableError)) throw error
     process.stderr.write(`${error.message}\n`)

@@ -39,7 +39,7 @@ describeServers('what a thousand hits cost', (server) => {
     await database.drop()
   })
 
-  /** Changes and deletions of the whole server: nothing else uses it but the tests of this file, one at a time. */
+  /** Changes and deletions of the whole server: nothing else uses it while this file runs. */
   const [UPDATED, DELETED] =
     server.kind === 'mysql'
       ? ['Innodb_rows_updated', 'Innodb_rows_deleted']
