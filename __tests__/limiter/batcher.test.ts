@@ -48,7 +48,7 @@ describe('which hits go together', () => {
     stopTimers()
     const { batcher, keys } = setUp()
     const answer = submit(batcher, hit('a'), LONG)
-    await Promise.resolve()
+    await new Promise((resolve) => process.nextTick(resolve))
     expect(keys()).toEqual([['a']])
     await answer
   })
@@ -110,6 +110,62 @@ describe('which hits go together', () => {
     open()
     expect((await first).sentAt).toBe(begin)
     expect((await second).sentAt).toBe(begin + 100)
+  })
+})
+
+describe('when a batch comes back', () => {
+  beforeEach(stopTimers)
+
+  test('callers who hit again at once go together, however many promises are between', async () => {
+    const { store, batcher } = setUp()
+    const wrapped = async (key: string) => (async () => submit(batcher, hit(key), LONG))()
+    const caller = async (_: unknown, i: number) => {
+      for (let hits = 0; hits < 5; hits += 1) await wrapped(`k${i}`)
+    }
+    await Promise.all(Array.from({ length: 20 }, caller))
+    expect(store.batches.map(({ hits }) => hits.length)).toEqual(Array(5).fill(20))
+  })
+
+  /**
+   * Hits that come one while the other is in flight, on a store that takes 10 ms, from callers who work so long with
+   * each answer.
+   *
+   * @returns how many batches the store had been asked for as each caller began to work
+   */
+  async function hitInTurn(store: WatchedStore, workMs: number): Promise<number[]> {
+    const batcher = new Batcher(store, () => [])
+    const asked: number[] = []
+    const callers: Promise<void>[] = []
+    const gates = Array.from({ length: 4 }, gate)
+    store.before = () => gates[store.batches.length - 1]?.opened
+    for (const [i, { open }] of gates.entries()) {
+      const caller = async () => {
+        await submit(batcher, hit(`k${i}`), LONG)
+        asked.push(store.batches.length)
+        passTime(workMs)
+      }
+      callers.push(caller())
+      await settle()
+      if (i > 0) gates[i - 1]?.open()
+      passTime(10)
+      if (i === gates.length - 1) open()
+      await settle()
+    }
+    await Promise.all(callers)
+    return asked
+  }
+
+  test('callers with little to do are answered first, to be in the next batch', async () => {
+    expect(await hitInTurn(new WatchedStore(), 1)).toEqual([1, 2, 3, 4])
+  })
+
+  test('of callers with much to do those who wait are sent first, so that the store works meanwhile', async () => {
+    expect(await hitInTurn(new WatchedStore(), 50)).toEqual([1, 3, 4, 4])
+  })
+
+  test('but not to a store that would keep this process from answering', async () => {
+    const store = Object.assign(new WatchedStore(), { isInProcess: true })
+    expect(await hitInTurn(store, 50)).toEqual([1, 2, 3, 4])
   })
 })
 

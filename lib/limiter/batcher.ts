@@ -8,6 +8,7 @@ import { overload, Pace, timeout } from './pace.js'
 import { type Answer, type Pending, rejectPending } from './pending.js'
 import { Quarantine } from './quarantine.js'
 import { rejectNextTurn } from './reject-next-turn.js'
+import { Turnaround } from './turnaround.js'
 import { MOST_HITS, WaitingLine } from './waiting-line.js'
 
 /** The most keys of which one batch counts refusals. */
@@ -17,7 +18,8 @@ const REFUSALS_MS = 1000
 
 /**
  * Group commit: while one batch is with the store, arrivals queue, and the next batch takes them all. An idle
- * batcher adds no wait, and a busy one makes its batches larger instead of its queue longer.
+ * batcher adds no wait, and a busy one makes its batches larger instead of its queue longer. Whether the next batch goes
+ * before or after the answers of the last depends on which is worth more: see `Turnaround`.
  *
  * Every hit is answered by its deadline, whatever the store does. When all hits of a batch have had theirs, the
  * store is told to give the batch up. While the store is down, hits are answered without it, at once.
@@ -29,6 +31,7 @@ export class Batcher {
   readonly #takeRefusals: (most: number) => Refusal[]
   readonly #line = new WaitingLine()
   readonly #pace = new Pace()
+  readonly #turnaround = new Turnaround()
   readonly #quarantine: Quarantine
   #inFlight: readonly Pending[] = []
   #giveUp = new AbortController()
@@ -81,8 +84,7 @@ export class Batcher {
   #start(): void {
     if (this.#running) return
     this.#running = true
-    // After the current callback, so that hits made together go together. Not `queueMicrotask`: fake timers stop it.
-    Promise.resolve().then(() => this.#run())
+    this.#turnaround.gather().then(() => this.#run())
   }
 
   async #run(): Promise<void> {
@@ -96,7 +98,9 @@ export class Batcher {
       const batch = this.#quarantine.isEmpty ? this.#line.take() : this.#line.takeFree(this.#quarantine)
       const refusals = this.#takeRefusals(MOST_REFUSALS).filter(({ key }) => !this.#quarantine.has(key))
       if (batch.length === 0 && refusals.length === 0) break
-      await this.#decide(batch, refusals)
+      const answer = await this.#decide(batch, refusals)
+      const couldSend = this.#store.isInProcess !== true && this.#line.length > 0
+      await this.#turnaround.answer(answer, this.#pace.batchMs, couldSend)
     }
     this.#running = false
     // Some may wait for a test of their keys.
@@ -108,7 +112,8 @@ export class Batcher {
     this.#line.answered()
   }
 
-  async #decide(batch: readonly Pending[], refusals: readonly Refusal[]): Promise<void> {
+  /** @returns what answers the hits, where the store has decided them. */
+  async #decide(batch: readonly Pending[], refusals: readonly Refusal[]): Promise<() => void> {
     this.#inFlight = batch
     if (this.#giveUp.signal.aborted) this.#giveUp = new AbortController()
     const { signal } = this.#giveUp
@@ -121,12 +126,13 @@ export class Batcher {
       const verdicts = await beforeAbort(decided, signal)
       this.breaker.succeeded()
       this.#pace.answered(sentAt)
-      batch.forEach((pending, i) => {
-        if (pending.answered) return
-        pending.answered = true
-        pending.resolve({ verdict: verdicts[i] as Verdict, sentAt })
-      })
       publishBatch(this.#store, asked, sentAt, null)
+      return () =>
+        batch.forEach((pending, i) => {
+          if (pending.answered) return
+          pending.answered = true
+          pending.resolve({ verdict: verdicts[i] as Verdict, sentAt })
+        })
     } catch (error) {
       for (const pending of batch) rejectPending(pending, error)
       const reason = storeErrorOf(signal.aborted ? await reasonOf(decided, error) : error)
@@ -134,6 +140,7 @@ export class Batcher {
       this.breaker.failed(failure, sentAt)
       publishBatch(this.#store, asked, sentAt, failure)
       if (signal.aborted && this.breaker.refusal === null) this.#quarantine.suspect(keysOf(batch, refusals))
+      return () => {}
     } finally {
       clearTimeout(timer)
       this.#inFlight = []

@@ -34,6 +34,7 @@ export interface MemoryStoreOptions {
  * @throws TypeError for a wrong or unknown option.
  */
 export class MemoryStore implements Store {
+  readonly isInProcess = true
   readonly #keys: MemoryKeys
   readonly #clock: () => number
   readonly #sweeper: Sweeper

@@ -165,6 +165,8 @@ export interface StoreInspection {
 export interface Store {
   /** Whether it waits for a connection that others have, so that it may be well although it is late. */
   readonly isCrowded?: boolean
+  /** Whether it decides on this process's own thread, so that nothing else is done meanwhile. Default false. */
+  readonly isInProcess?: boolean
   /** Creates what the schema lacks and checks the rest. Safe from any number of processes at once; idempotent. */
   install(): Promise<void>
   /** Decides the hits in order. When `signal` aborts, gives up at once and holds no connection. */

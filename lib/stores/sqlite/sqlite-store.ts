@@ -59,6 +59,7 @@ const MAINTENANCE_MS = 10_000
  * @throws TypeError for a wrong or unknown option.
  */
 export class SqliteStore implements Store, UsageStore {
+  readonly isInProcess = true
   readonly #filename: string
   readonly #install: boolean
   readonly #usage: KeptUsage
