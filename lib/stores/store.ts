@@ -165,7 +165,7 @@ export interface StoreInspection {
 export interface Store {
   /** Whether it waits for a connection that others have, so that it may be well although it is late. */
   readonly isCrowded?: boolean
-  /** Whether it decides on this process's own thread, so that nothing else is done meanwhile. Default false. */
+  /** Whether it decides on this process's own thread, so that nothing else is done meanwhile; absent means no. */
   readonly isInProcess?: boolean
   /** Creates what the schema lacks and checks the rest. Safe from any number of processes at once; idempotent. */
   install(): Promise<void>
