@@ -33,7 +33,7 @@ const planOf = (quick: boolean): Plan =>
         seconds: 0.3,
         warmUpRequests: 3000,
       }
-    : { contenders: httpContenders, rounds: 6, seconds: 0.5, warmUpRequests: 5000 }
+    : { contenders: httpContenders, rounds: 5, seconds: 0.5, warmUpRequests: 5000 }
 
 /** A contender's server, ready for load. */
 interface Served {
