@@ -48,7 +48,7 @@ describe('which hits go together', () => {
     stopTimers()
     const { batcher, keys } = setUp()
     const answer = submit(batcher, hit('a'), LONG)
-    await new Promise((resolve) => process.nextTick(resolve))
+    await Promise.resolve()
     expect(keys()).toEqual([['a']])
     await answer
   })

@@ -84,7 +84,8 @@ export class Batcher {
   #start(): void {
     if (this.#running) return
     this.#running = true
-    this.#turnaround.gather().then(() => this.#run())
+    // After the current callback, so that hits made together go together. Not `queueMicrotask`: fake timers stop it.
+    Promise.resolve().then(() => this.#run())
   }
 
   async #run(): Promise<void> {

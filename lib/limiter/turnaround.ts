@@ -27,16 +27,11 @@ export class Turnaround {
     else await this.#watch(answer)
   }
 
-  /** Lets all go on who need nothing but each other: hits that are made together go together. */
-  async gather(): Promise<void> {
-    // Not `nextTick` nor `queueMicrotask`, which applications' tests with fake timers stop.
-    for (let step = 0; step < STEPS; step += 1) await null
-  }
-
   async #watch(answer: () => void): Promise<void> {
     const begun = performance.now()
     answer()
-    await this.gather()
+    // Not `nextTick` nor `queueMicrotask`, which applications' tests with fake timers stop.
+    for (let step = 0; step < STEPS; step += 1) await null
     this.#workMs += WEIGHT * (performance.now() - begun - this.#workMs)
   }
 }

@@ -130,8 +130,7 @@ export class SqliteStore implements Store, UsageStore {
   }
 
   async readUsage(key: string, from: number, to: number, micros: number): Promise<UsageSlice[]> {
-    const rkey = bytesOf(key)
-    const range = [micros, rkey, from, to] as const
+    const range = [micros, bytesOf(key), from, to] as const
     return this.#maintain(({ database }) =>
       usageStatements(database).read.all(...range, ...range),
     ) as Promise<UsageSlice[]>
