@@ -34,8 +34,11 @@ const BROKEN = new Set([1927, 1317, 3169, 4031])
  */
 const READ_ONLY = new Set([1290, 1836, 1015, 1036, 1874, 1792, 3100])
 
-/** 1040 too many connections · 1203, 1226 of this user · 1461 too many prepared statements. */
-const CAPACITY = new Set([1040, 1203, 1226, 1461])
+/** 1040 too many connections · 1203, 1226 of this user. */
+const NONE_TO_SPARE = new Set([1040, 1203, 1226])
+
+/** 1461 too many prepared statements. */
+const CAPACITY = new Set([...NONE_TO_SPARE, 1461])
 
 /** 1044, 1045, 1142, 1227 privileges · 1046 no database named · 1049 no such database · 1251, 1524 login method · 3159 TLS required. */
 const CONFIG = new Set([1044, 1045, 1142, 1227, 1046, 1049, 1251, 1524, 3159])
@@ -61,6 +64,12 @@ interface DriverError {
 export function isRefusal(error: unknown): boolean {
   const { errno } = (error ?? {}) as DriverError
   return typeof errno === 'number' && (errno === NOT_READY || READ_ONLY.has(errno))
+}
+
+/** Whether the server has refused one more connection. */
+export function hasNoneToSpare(error: unknown): boolean {
+  const { errno } = (error ?? {}) as DriverError
+  return typeof errno === 'number' && NONE_TO_SPARE.has(errno)
 }
 
 /** Whether the server takes no writes at the moment, so that another host must be found where there are several. */

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAbort } from '../before-abort.js'
 import { StoreError } from '../store-error.js'
 import { AbandonedWork } from './abandoned-work.js'
-import { isRefusal, remedyOf, storeErrorOf } from './classify-error.js'
+import { hasNoneToSpare, isRefusal, remedyOf, storeErrorOf } from './classify-error.js'
 import type { OnCommit } from './commit.js'
 import { type Connection, takeConnection } from './connection.js'
 import type { DriverPool } from './driver.js'
+import { HeldConnections } from './held-connections.js'
 import type { Session } from './session.js'
 import { ROLLBACK } from './statements.js'
 
@@ -31,6 +33,7 @@ export class UnitRunner {
   #session: Session | null = null
   readonly #running = new Set<Promise<unknown>>()
   readonly #abandoned = new AbandonedWork()
+  readonly #held = new HeldConnections()
   /** How many units wait for a connection of the application's pool that others have. */
   #queued = 0
 
@@ -98,7 +101,8 @@ export class UnitRunner {
   }
 
   async #attempt<T>(unit: Unit<T>, signal: AbortSignal, progress: Progress): Promise<T> {
-    const connection = await this.#take(await this.#pool(), signal)
+    const connection = await this.#takeSpared(await this.#pool(), signal)
+    this.#held.took()
     progress.isUsed = connection.isUsed
     const giveUp = (): void => this.#destroy(connection, signal.reason)
     signal.addEventListener('abort', giveUp)
@@ -116,6 +120,22 @@ export class UnitRunner {
       throw error
     } finally {
       signal.removeEventListener('abort', giveUp)
+      this.#held.left()
+    }
+  }
+
+  /** Where the server refuses one more connection, waits for one of this store's own. */
+  async #takeSpared(pool: DriverPool, signal: AbortSignal): Promise<Connection> {
+    for (;;) {
+      const { timesLeft } = this.#held
+      try {
+        return await this.#take(pool, signal)
+      } catch (error) {
+        const left = hasNoneToSpare(error) ? this.#held.leftSince(timesLeft) : null
+        if (left === null) throw error
+        await beforeAbort(left, signal).catch(() => {})
+        if (signal.aborted) throw storeErrorOf(error)
+      }
     }
   }
 
