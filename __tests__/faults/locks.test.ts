@@ -73,8 +73,10 @@ describeServers('other transactions', ({ kind }) => {
           await holder.query('START TRANSACTION')
           // The server ends the transaction that has written less: ours.
           await holder.query(`INSERT INTO ballast VALUES ${BALLAST}`)
-          for (const key of keys) {
+          for (const [i, key] of keys.entries()) {
             await holder.query(`SELECT total FROM rate_keys WHERE rkey = ${key} FOR UPDATE`)
+            // Time for a batch to come from the other end.
+            if (i % 5 === 0) await delay(10)
           }
         } catch {
           // It was the victim.
