@@ -11,9 +11,8 @@ import { type WantedProgram, wantedServers } from './wanted-servers.js'
 
 /**
  * Starts the servers side by side, finds a browser, and tells the test workers of them through the environment: each has
- * servers of its own. What
- * cannot be had is skipped, which the last line of the run says, unless RATE_LIMIT_TEST_SERVERS asked for it
- * by name.
+ * servers of its own. What cannot be had is skipped, which the last line of the run says, unless RATE_LIMIT_TEST_SERVERS
+ * asked for it by name.
  */
 export default async function globalSetup({ maxWorkers }: { maxWorkers: number }): Promise<void> {
   const wanted = wantedServers()

@@ -30,7 +30,7 @@ export class Turnaround {
   async #watch(answer: () => void): Promise<void> {
     const begun = performance.now()
     answer()
-    // Not `nextTick` nor `queueMicrotask`, which applications' tests with fake timers stop.
+    // Also with a store in this process, as in applications' tests whose fake timers stop `nextTick` and `queueMicrotask`.
     for (let step = 0; step < STEPS; step += 1) await null
     this.#workMs += WEIGHT * (performance.now() - begun - this.#workMs)
   }

@@ -134,6 +134,7 @@ export class UnitRunner {
         const left = hasNoneToSpare(error) ? this.#held.leftSince(timesLeft) : null
         if (left === null) throw error
         await beforeAbort(left, signal).catch(() => {})
+        // Classified, so that `run` tells what the time went into.
         if (signal.aborted) throw storeErrorOf(error)
       }
     }
