@@ -8,8 +8,8 @@ import { threeStatements } from './three-statements.js'
 
 export const slidingMysql = ours('mysql', 'sliding-window')
 export const fixedMysql = ours('mysql', 'fixed-window')
-export const lease100Mysql = ours('mysql', 'sliding-window', 100)
-export const lease1000Mysql = ours('mysql', 'sliding-window', 1000)
+export const lease100Mysql = ours('mysql', 'sliding-window', { lease: 100 })
+export const lease1000Mysql = ours('mysql', 'sliding-window', { lease: 1000 })
 export const slidingMariadb = ours('mariadb', 'sliding-window')
 export const fixedMariadb = ours('mariadb', 'fixed-window')
 export const slidingSqlite = ours('sqlite', 'sliding-window')

@@ -1,6 +1,7 @@
 import {
   type Algorithm,
   Limiter,
+  type LimiterOptions,
   MemoryStore,
   MysqlStore,
   SqliteStore,
@@ -16,11 +17,13 @@ const makeStore: Record<Exclude<StoreKind, 'redis'>, (place: string) => Store> =
 }
 
 /**
- * This package, with the defaults of its README.
- *
- * @param lease - units that it takes at a time, where the limit is large enough for them
+ * This package, with the defaults of its README but for these options. A `lease` is taken where the limit is large enough.
  */
-export function ours(store: Exclude<StoreKind, 'redis'>, algorithm: Algorithm, lease?: number): Contender {
+export function ours(
+  store: Exclude<StoreKind, 'redis'>,
+  algorithm: Algorithm,
+  { lease, timeoutMs }: Pick<LimiterOptions, 'lease' | 'timeoutMs'> = {},
+): Contender {
   const window = algorithm === 'sliding-window' ? 'sliding window' : 'fixed window'
   return {
     name: `express-sql-rate-limit, ${window}${lease === undefined ? '' : `, lease of ${lease}`}`,
@@ -36,6 +39,7 @@ export function ours(store: Exclude<StoreKind, 'redis'>, algorithm: Algorithm, l
         limit,
         windowSeconds,
         algorithm,
+        timeoutMs,
         lease: lease === undefined ? undefined : Math.min(lease, Math.floor(limit / 10)),
       })
       return {
