@@ -50,7 +50,8 @@ describeServers('the benchmark', (server) => {
     const [work] = await countWork(us, servers, proxy, [load]).finally(proxy.stop)
     expect(work?.roundTrips).toBeGreaterThan(0)
     expect(work?.Questions).toBeGreaterThanOrEqual(work?.commands as number)
-    const [stage] = await denyMany(context, us, [300])
+    // Of the line-up, and without a deadline: what is slow is no failure here either.
+    const [stage] = await denyMany(context, flexibleMysql(kind), [300])
     expect(stage).toMatchObject({ keys: 300, admitted: { allowed: 300 }, denied: { denied: 300 } })
   })
 })

@@ -107,24 +107,40 @@ test('more hits than may wait pass no more than the limit of each key, twice', a
   expect(passed).toEqual([])
 })
 
-test('a store that answers nothing is busy while more wait than it takes at a time, until a check has failed', async () => {
+const wait = async (milliseconds: number): Promise<void> => {
+  for (let passed = 0; passed < milliseconds; passed += 10) {
+    passTime(10)
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+  }
+}
+const silence = (): Promise<never> => new Promise(() => {})
+
+test('a store that answers nothing is busy while more wait than it takes at a time', async () => {
   stopTimers()
   const { store, limiter } = setUp()
-  store.before = () => new Promise(() => {})
+  store.before = silence
   const flood = Array.from({ length: 600 }, (_, i) => limiter.hit(i % 6 === 0 ? 'often' : `a ${i}`))
-  const wait = async (milliseconds: number): Promise<void> => {
-    for (let passed = 0; passed < milliseconds; passed += 10) {
-      passTime(10)
-      await new Promise(setImmediate)
-      await new Promise(setImmediate)
-    }
-  }
   await wait(300)
   const decisions = await Promise.all(flood)
   expect(decisions.filter(({ key, allowed }) => allowed && key === 'often')).toHaveLength(3)
-  const alone = limiter.hit('alone')
-  await wait(300)
-  expect(await alone).toMatchObject({ error: { code: 'ERR_STORE_TIMEOUT' }, local: false, allowed: true })
+})
+
+test('a store is busy for another second, as it may work off what was given up', async () => {
+  stopTimers()
+  const { store, limiter } = setUp()
+  await Promise.all(Array.from({ length: 600 }, (_, i) => limiter.hit(`a ${i}`)))
+  const hitInSilence = async (key: string): Promise<Decision> => {
+    store.before = silence
+    const hit = limiter.hit(key)
+    await wait(300)
+    store.before = () => {}
+    return hit
+  }
+  expect(await hitInSilence('b')).toMatchObject({ error: { code: 'ERR_STORE_CAPACITY' }, local: true })
+  expect(await limiter.hit('c')).toMatchObject({ outcome: 'allowed' })
+  await wait(1000)
+  expect(await hitInSilence('d')).toMatchObject({ error: { code: 'ERR_STORE_TIMEOUT' }, local: false })
 })
 
 test.each<[string, StoreErrorCode, boolean]>([

@@ -15,6 +15,8 @@ import { MOST_HITS, WaitingLine } from './waiting-line.js'
 const MOST_REFUSALS = 500
 /** How long a batch may take that only counts refusals, in milliseconds. */
 const REFUSALS_MS = 1000
+/** How long after it ended a flood may still be why the store is late, in milliseconds: it works off what was given up. */
+const FLOOD_MS = 1000
 
 /**
  * Group commit: while one batch is with the store, arrivals queue, and the next batch takes them all. An idle
@@ -37,12 +39,14 @@ export class Batcher {
   #giveUp = new AbortController()
   readonly #timer = new DeadlineTimer((lost) => this.#expire(lost))
   #running = false
+  /** When more last waited than a batch takes, on the monotonic clock. */
+  #floodedAt = Number.NEGATIVE_INFINITY
 
   /** @param takeRefusals - attempts refused from memory, to be counted with the next batch */
   constructor(store: Store, takeRefusals: (most: number) => Refusal[]) {
     this.#store = store
     this.#takeRefusals = takeRefusals
-    this.breaker = new Breaker(store, () => this.#line.length + this.#inFlight.length)
+    this.breaker = new Breaker(store, () => this.#waiting)
     this.#quarantine = new Quarantine(store, this.breaker, () => this.#start())
   }
 
@@ -66,6 +70,7 @@ export class Batcher {
     if (deadline <= performance.now()) return rejectNextTurn(this.#late(askedAt))
     return new Promise((resolve, reject) => {
       this.#line.join({ hit, askedAt, deadline, extended: false, answered: false, resolve, reject })
+      if (this.#waiting >= MOST_HITS) this.#floodedAt = performance.now()
       this.#timer.watch(deadline)
       this.#start()
     })
@@ -166,9 +171,17 @@ export class Batcher {
     }
   }
 
-  /** Whether clients alone may be why the store is late: more wait than a batch takes, or others have its connections. */
+  get #waiting(): number {
+    return this.#inFlight.length + this.#line.length
+  }
+
+  /**
+   * Whether clients alone may be why the store is late: more wait than a batch takes, or did until just now, or others
+   * have its connections.
+   */
   get #isFlooded(): boolean {
-    return this.#inFlight.length + this.#line.length >= MOST_HITS || this.#store.isCrowded === true
+    if (this.#waiting >= MOST_HITS || this.#store.isCrowded === true) return true
+    return performance.now() - this.#floodedAt < FLOOD_MS
   }
 
   /** Why a hit has no answer whose caller waits since then. */
