@@ -7,7 +7,12 @@ const DOCTOR = 'lib/operate/cli/doctor'
 
 /** A program that knows its commands and runs none of them. */
 function program() {
-  const created = createProgram('0.0.0', { onDatabase: async () => {}, answer() {}, progress: null })
+  const created = createProgram('0.0.0', {
+    onDatabase: async () => {},
+    databaseKind: () => null,
+    answer() {},
+    progress: null,
+  })
   let help = ''
   for (const command of [created, ...created.commands]) {
     command.exitOverride().configureOutput({

@@ -59,6 +59,17 @@ describe('schema', () => {
       ...{ code: 0, json: { command: 'schema', dialect, files } },
     })
   })
+
+  it.each([
+    ['the variable', 'sqlite', [], 'sqlite:limits.sqlite'],
+    ['the variable', 'mysql', [], 'mariadb://user@nowhere.invalid/shop'],
+    ['--url before the variable', 'sqlite', ['--url', 'limits.sqlite'], 'mysql://user@nowhere.invalid/shop'],
+    ['--dialect before both', 'mysql', ['--url', 'limits.sqlite', '--dialect', 'mysql'], 'limits.sqlite'],
+    ['nobody', 'mysql', [], undefined],
+    ['nobody in a variable that is empty', 'mysql', [], ''],
+  ])('is for the database that %s says: %s', async (_, dialect, args, databaseUrl) => {
+    expect(await runJson(['schema', ...args], { databaseUrl })).toMatchObject({ code: 0, json: { dialect } })
+  })
 })
 
 describe('a wrong command line', () => {

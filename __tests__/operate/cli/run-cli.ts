@@ -11,7 +11,7 @@ export interface Ended {
 
 export interface CliOptions {
   /** The variable DATABASE_URL. */
-  readonly databaseUrl?: string
+  readonly databaseUrl?: string | undefined
   /** Variables beside it. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -28,16 +28,8 @@ export function builtProgram(): string {
     // For a test that runs it as another user.
     chmodSync(folder, 0o755)
     const dist = join(folder, 'dist', 'esm')
-    const args = [
-      '-p',
-      'tsconfig.esm.json',
-      '--outDir',
-      dist,
-      '--declaration',
-      'false',
-      '--sourceMap',
-      'false',
-    ]
+    const args = ['-p', 'tsconfig.esm.json', '--outDir', dist]
+    for (const omitted of ['declaration', 'sourceMap', 'inlineSources']) args.push(`--${omitted}`, 'false')
     execFileSync('npx', ['--no-install', 'tsc', ...args], { stdio: 'inherit' })
     writeFileSync(join(dist, 'package.json'), '{ "type": "module" }')
     for (const name of ['bin', 'package.json']) cpSync(name, join(folder, name), { recursive: true })

@@ -9,6 +9,12 @@ export interface Invocation {
     work: (target: Target, address: Address) => Promise<Answer>,
     options?: OpenOptions,
   ): Promise<void>
+  /**
+   * What kind of database the address is of, null where none is given.
+   *
+   * @throws UsageError for an address that is none
+   */
+  databaseKind(): Address['kind'] | null
   /** Answers without a database. */
   answer(answer: Answer): void
   /** Where progress is shown: standard error, or nothing with `--json`. */

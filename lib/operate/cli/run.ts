@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { readAddress } from './address.js'
+import { type Address, readAddress } from './address.js'
 import type { Answer } from './answer.js'
 import { EXIT, type ExitCode } from './exit-code.js'
 import { explainFailure } from './explain-failure.js'
@@ -33,15 +33,18 @@ export async function run({ args, databaseUrl, version, stdout, stderr }: Surrou
     stdout.write(`${wantsJson ? jsonText({ command: commandName, ...json }) : text}\n`)
     exitCode = code
   }
+  const urlOption = (): string | undefined => program.opts<{ url?: string }>().url
+  const address = (): Address => readAddress(urlOption(), databaseUrl)
   const invocation: Invocation = {
     progress: wantsJson ? null : stderr,
     answer,
+    databaseKind: () => ((urlOption() ?? databaseUrl) ? address().kind : null),
     async onDatabase(work, { mayCreate = false, prepare = true } = {}) {
-      const address = readAddress(program.opts<{ url?: string }>().url, databaseUrl)
-      const target = await openTarget(address, mayCreate)
+      const opened = address()
+      const target = await openTarget(opened, mayCreate)
       try {
         if (prepare) await target.prepare()
-        answer(await work(target, address))
+        answer(await work(target, opened))
       } finally {
         await target.close()
       }
