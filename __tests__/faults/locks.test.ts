@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Connection, createConnection } from 'mysql2/promise'
+import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise'
 import { describeServers } from '../servers/describe-servers.js'
 import { openScene, type ServerScene } from './open-scene.js'
 import { PATIENT_MS, survive } from './survive.js'
@@ -60,29 +60,33 @@ describeServers('other transactions', ({ kind }) => {
   it('that take the same locks in another order: deadlocks are retried (hazard 9)', async () => {
     let going = true
     let storm: Promise<unknown> = Promise.resolve()
+    const lock = (keys: readonly string[]) =>
+      holder.query(`SELECT total FROM rate_keys WHERE rkey IN (${keys}) ORDER BY rkey DESC FOR UPDATE`)
+    const isWaiting = async (): Promise<boolean> => {
+      const waiting = `SELECT trx_id FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'`
+      const [rows] = await holder.query<RowDataPacket[]>(waiting)
+      return rows.length > 0
+    }
     const backwards = async (): Promise<void> => {
       const rows = await scene.sql(
         `SELECT HEX(rkey) AS rkey FROM ${scene.database.name}.rate_keys WHERE rkey NOT LIKE '% new %' ORDER BY expires_at DESC LIMIT 20`,
       )
-      const keys = rows
-        .map(({ rkey }) => `x'${rkey}'`)
-        .sort()
-        .reverse()
+      const keys = rows.map(({ rkey }) => `x'${rkey}'`).sort()
       while (going) {
         try {
           await holder.query('START TRANSACTION')
           // The server ends the transaction that has written less: ours.
           await holder.query(`INSERT INTO ballast VALUES ${BALLAST}`)
-          for (const [i, key] of keys.entries()) {
-            await holder.query(`SELECT total FROM rate_keys WHERE rkey = ${key} FOR UPDATE`)
-            // Time for a batch to come from the other end.
-            if (i % 5 === 0) await delay(10)
-          }
+          await lock(keys.slice(10))
+          // For a batch that has locked what comes before these.
+          for (let i = 0; i < 10 && !(await isWaiting()); i += 1) await delay(10)
+          await lock(keys.slice(0, 10))
         } catch {
           // It was the victim.
         }
         await holder.query('ROLLBACK')
-        await delay(1)
+        // Hits that were refused meanwhile come again.
+        await delay(20)
       }
     }
     const before = scene.proxy.heard('#40001')
