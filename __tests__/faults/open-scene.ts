@@ -76,12 +76,14 @@ export async function openScene(kind: ServerKind): Promise<ServerScene> {
       const most = CONNECTIONS * traffics.filter(({ isAlive }) => isAlive).length
       const open = await threads()
       const transactions = await sql(
-        `SELECT trx_id FROM information_schema.INNODB_TRX
-         WHERE trx_mysql_thread_id IN (SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'limiter')`,
+        `SELECT CONCAT_WS(', ', trx_state, 'since', trx_started, 'now', NOW(), 'rows locked', trx_rows_locked,
+           'changed', trx_rows_modified, 'thread', ID, HOST, COMMAND, TIME, STATE, INFO) AS found
+         FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST ON ID = trx_mysql_thread_id
+         WHERE USER = 'limiter'`,
       )
       return [
         ...(open.length > most ? [`${open.length} connections`] : []),
-        ...(transactions.length > 0 ? [`${transactions.length} open transactions`] : []),
+        ...transactions.map(({ found }) => `an open transaction: ${found}`),
       ]
     },
     async killAll() {

@@ -141,6 +141,12 @@ function sumOf(counts: readonly Record<string, number>[]): Record<string, number
   return sum
 }
 
+/**
+ * How often it is looked for what is left over, in milliseconds: the server's list of transactions is made anew only when
+ * nobody has read it for 100. Who looks more often sees the first list for ever.
+ */
+const LOOK_MS = 150
+
 /** Servers take a moment to see that a connection is gone. */
 async function untilNone(leftovers: () => Promise<string[]>): Promise<void> {
   const end = performance.now() + RECOVERY_MS
@@ -148,6 +154,6 @@ async function untilNone(leftovers: () => Promise<string[]>): Promise<void> {
     const found = await leftovers()
     if (found.length === 0) return
     if (performance.now() > end) expect(found).toEqual([])
-    await delay(50)
+    await delay(LOOK_MS)
   }
 }
