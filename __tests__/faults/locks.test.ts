@@ -80,8 +80,8 @@ describeServers('other transactions', ({ kind }) => {
           // It was the victim.
         }
         await holder.query('ROLLBACK')
-        // Hits that were refused meanwhile come again.
-        await delay(20)
+        // For keys that were taken for locked, which are tried one by one, to come together again.
+        await delay(700)
       }
     }
     const before = scene.proxy.heard('#40001')

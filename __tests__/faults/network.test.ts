@@ -49,6 +49,8 @@ describeServers('a network', ({ kind }) => {
     await traffic.stop()
     await traffic.end()
     await scene.proxy.heal()
+    // The server's ends of what the network has forgotten, and nobody is there any more to end.
+    await scene.killAll()
   })
 
   describe.each([
