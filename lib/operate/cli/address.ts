@@ -23,11 +23,16 @@ const FORMS =
  * @throws UsageError without the address in it, as it may hold a password.
  */
 export function readAddress(url: string | undefined, variable: string | undefined): Address {
+  const address = findAddress(url, variable)
+  if (address !== null) return address
+  throw new UsageError(`Say where the limiter counts: --url or the variable DATABASE_URL. It is ${FORMS}`)
+}
+
+/** The same, or null where none is given. */
+export function findAddress(url: string | undefined, variable: string | undefined): Address | null {
   const text = url ?? variable
   const source = url === undefined ? 'DATABASE_URL' : '--url'
-  if (text === undefined || text === '') {
-    throw new UsageError(`Say where the limiter counts: --url or the variable DATABASE_URL. It is ${FORMS}`)
-  }
+  if (text === undefined || text === '') return null
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase()
   if (scheme === 'mysql' || scheme === 'mariadb') return mysqlAddress(text.replace(/^\w+:/, 'mysql:'), source)
   if (scheme === 'file') return sqliteAddress(filePath(text, source), source)

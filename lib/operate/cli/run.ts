@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { type Address, readAddress } from './address.js'
+import { findAddress, readAddress } from './address.js'
 import type { Answer } from './answer.js'
 import { EXIT, type ExitCode } from './exit-code.js'
 import { explainFailure } from './explain-failure.js'
@@ -34,17 +34,16 @@ export async function run({ args, databaseUrl, version, stdout, stderr }: Surrou
     exitCode = code
   }
   const urlOption = (): string | undefined => program.opts<{ url?: string }>().url
-  const address = (): Address => readAddress(urlOption(), databaseUrl)
   const invocation: Invocation = {
     progress: wantsJson ? null : stderr,
     answer,
-    databaseKind: () => ((urlOption() ?? databaseUrl) ? address().kind : null),
+    databaseKind: () => findAddress(urlOption(), databaseUrl)?.kind ?? null,
     async onDatabase(work, { mayCreate = false, prepare = true } = {}) {
-      const opened = address()
-      const target = await openTarget(opened, mayCreate)
+      const address = readAddress(urlOption(), databaseUrl)
+      const target = await openTarget(address, mayCreate)
       try {
         if (prepare) await target.prepare()
-        answer(await work(target, opened))
+        answer(await work(target, address))
       } finally {
         await target.close()
       }
