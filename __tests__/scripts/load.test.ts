@@ -102,7 +102,8 @@ describe('the journals of several processes', () => {
     decide(1, 10 * SECOND, 1, 'load:gone')
     decide(1, 150 * SECOND, 0, 'load:denied')
     all.judge(200 * SECOND)
-    expect(all.rowsAt(200 * SECOND)).toEqual({ keys: 2, events: 12 })
+    expect(all.rowsAt(200 * SECOND, 90)).toEqual({ keys: 2, events: 12 })
+    expect(all.rowsAt(200 * SECOND, 40)).toEqual({ keys: 1, events: 12 })
   })
 })
 

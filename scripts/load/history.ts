@@ -37,7 +37,7 @@ type Logged = Admission & { gone?: Interval }
 export class History {
   readonly #limits: readonly JudgedLimit[]
   readonly #windowMicros: number
-  /** How long rows may stay that count no more, in microseconds. */
+  /** The longest that rows may stay that count no more, in microseconds. */
   readonly #keepMicros: number
   /** Those without an answer, by process. */
   readonly #open = new Map<number, Map<number, Question>>()
@@ -254,12 +254,12 @@ export class History {
     return this.#known.get(process)?.size ?? 0
   }
 
-  /** How many rows there may be: of the keys that were decided about as long ago as they may stay. */
-  rowsAt(at: number): { readonly keys: number; readonly events: number } {
+  /** How many rows there may be: of the keys that were decided about as long ago as they may stay, here so many seconds. */
+  rowsAt(at: number, keepSeconds: number): { readonly keys: number; readonly events: number } {
     let keys = 0
     let events = 0
     for (const [key, touched] of this.#touched) {
-      if (touched < at - this.#keepMicros) continue
+      if (touched < at - keepSeconds * 1e6) continue
       keys += 1
       events += this.#rows.get(key)?.length ?? 0
     }
