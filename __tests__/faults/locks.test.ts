@@ -62,11 +62,12 @@ describeServers('other transactions', ({ kind }) => {
     const store = new MysqlStore({ uri: scene.uri, sweepSeconds: false })
     const limiter = new Limiter({ store, limit: 100, windowSeconds: 60, timeoutMs: PATIENT_MS })
     const keys = Array.from({ length: 20 }, (_, i) => `key ${10 + i}`)
+    const [first, last] = [keys[0], keys[19]] as [string, string]
     const hitAll = async (): Promise<string[]> => {
       const decisions = await Promise.all(keys.map((key) => limiter.hit(key)))
       return decisions.map(({ outcome }) => outcome)
     }
-    const lock = (key = ''): Promise<unknown> =>
+    const lock = (key: string): Promise<unknown> =>
       holder.query('SELECT total FROM rate_keys WHERE rkey = ? FOR UPDATE', [limiter.storedKeys(key)[0]?.key])
     const before = scene.proxy.heard('#40001')
     await survive(scene, {
@@ -76,11 +77,11 @@ describeServers('other transactions', ({ kind }) => {
         await holder.query('START TRANSACTION')
         // The server ends the transaction that has written less: ours.
         await holder.query(`INSERT INTO ballast VALUES ${BALLAST}`)
-        await lock(keys.at(-1))
+        await lock(last)
         const hits = hitAll()
         // By then they have locked all but the last, and wait for it.
         await delay(300)
-        await lock(keys[0])
+        await lock(first)
         await holder.query('ROLLBACK')
         expect(new Set(await hits)).toEqual(new Set(['allowed']))
         await store.close()

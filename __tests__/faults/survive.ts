@@ -12,6 +12,11 @@ const RECOVERY_MS = 2000
 /** What is watched of the time after that, in milliseconds. */
 const AFTERMATH_MS = 300
 const WARM_UP_MS = 300
+/**
+ * How often it is looked for what is left over, in milliseconds: the server's list of transactions is made anew only when
+ * nobody has read it for 100. Who looks more often sees the first list for ever.
+ */
+const LOOK_MS = 150
 
 /** Of all processes together; far more where nothing else uses the machine. */
 const LEAST_DECISIONS = 150
@@ -140,12 +145,6 @@ function sumOf(counts: readonly Record<string, number>[]): Record<string, number
     for (const [name, count] of Object.entries(each)) sum[name] = (sum[name] ?? 0) + count
   return sum
 }
-
-/**
- * How often it is looked for what is left over, in milliseconds: the server's list of transactions is made anew only when
- * nobody has read it for 100. Who looks more often sees the first list for ever.
- */
-const LOOK_MS = 150
 
 /** Servers take a moment to see that a connection is gone. */
 async function untilNone(leftovers: () => Promise<string[]>): Promise<void> {

@@ -124,6 +124,9 @@ test('a store that answers nothing is busy while more wait than it takes at a ti
   await wait(300)
   const decisions = await Promise.all(flood)
   expect(decisions.filter(({ key, allowed }) => allowed && key === 'often')).toHaveLength(3)
+  const alone = limiter.hit('alone')
+  await wait(300)
+  expect(await alone).toMatchObject({ error: { code: 'ERR_STORE_CAPACITY' }, local: true, allowed: true })
 })
 
 test('a store is busy for another second, as it may work off what was given up', async () => {
