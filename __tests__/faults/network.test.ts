@@ -66,7 +66,7 @@ describeServers('a network', ({ kind }) => {
         { ...scene, traffic },
         {
           async begin() {
-            for (let i = 0; i < 5; i += 1) await scene.proxy.breakAt('COMMIT', when)
+            for (let i = 0; i < 5; i += 1) await scene.proxy.breakAtCommit(when)
           },
           lastsMs: 0,
         },

@@ -23,7 +23,7 @@ describeServers('a server', ({ kind }) => {
   it('that stands still in the middle of a COMMIT', async () => {
     const { server, proxy } = scene
     const { codes } = await survive(scene, {
-      begin: () => proxy.upon('COMMIT', () => void server.signal('SIGSTOP')),
+      begin: () => proxy.uponCommit(() => void server.signal('SIGSTOP')),
       end: () => server.signal('SIGCONT'),
     })
     expect(Object.keys(codes)).toContain('ERR_STORE_TIMEOUT')

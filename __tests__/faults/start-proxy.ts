@@ -21,12 +21,12 @@ export interface TcpProxy {
   /** All is well again. */
   heal(): Promise<void>
   /**
-   * Breaks the next connection on which the client sends a text: before the server has it, or after the server has
-   * answered, so that only the answer is lost. Resolves when that has happened.
+   * Breaks the next connection on which the client commits events: before the server has its COMMIT, or after the
+   * server has answered, so that only the answer is lost. Resolves when that has happened.
    */
-  breakAt(text: string, when: 'before' | 'after'): Promise<void>
-  /** Does something when the client has next sent a text, right before the server gets it. Resolves when it is done. */
-  upon(text: string, action: () => void): Promise<void>
+  breakAtCommit(when: 'before' | 'after'): Promise<void>
+  /** Does something when the client has next committed events, right before the server gets it. Resolves when done. */
+  uponCommit(action: () => void): Promise<void>
   /** Makes the server refuse so many statements that begin so, with an error. Resolves when that has happened. */
   refuse(beginning: string, errno: number, times: number): Promise<void>
   /** How many answers of the server had this text in them, since the first call with it. */
@@ -41,7 +41,6 @@ interface Pace {
 }
 
 interface Break {
-  readonly text: string
   readonly when: 'before' | 'after'
   readonly happened: () => void
 }
@@ -56,6 +55,8 @@ interface Refusal {
 /** One connection through the proxy: both ends of it. */
 interface Pair {
   readonly ends: readonly [Socket, Socket]
+  /** What the client has sent since its last transaction ended. */
+  sent: string
   /** The server's next answer is lost, and the connection with it. */
   doomed: (() => void) | null
   forgotten: boolean
@@ -71,11 +72,11 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   let pace: Pace | null = null
   let awaited: Break | null = null
   let refusal: Refusal | null = null
-  let occasion: { readonly text: string; readonly act: () => void } | null = null
+  let occasion: (() => void) | null = null
 
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1')
-    const pair: Pair = { ends: [client, upstream], doomed: null, forgotten: forgetful }
+    const pair: Pair = { ends: [client, upstream], sent: '', doomed: null, forgotten: forgetful }
     pairs.add(pair)
     const close = (): void => {
       if (pair.forgotten) return
@@ -89,7 +90,8 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       if (silent || forgetful) end.pause()
     }
     forward(client, upstream, pair, (bytes) => {
-      if (awaited !== null && bytes.includes(awaited.text)) {
+      const commits = commitsEvents(pair, bytes)
+      if (awaited !== null && commits) {
         const { when, happened } = awaited
         awaited = null
         if (when === 'before') {
@@ -99,8 +101,8 @@ export async function startProxy(target: number): Promise<TcpProxy> {
         }
         pair.doomed = happened
       }
-      if (occasion !== null && bytes.includes(occasion.text)) {
-        const { act } = occasion
+      if (occasion !== null && commits) {
+        const act = occasion
         occasion = null
         act()
       }
@@ -187,17 +189,16 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       for (const { ends, forgotten } of pairs) if (!forgotten) for (const end of ends) end.resume()
       if (!server.listening) await listen()
     },
-    breakAt: (text, when) =>
+    breakAtCommit: (when) =>
       new Promise((happened) => {
-        awaited = { text, when, happened }
+        awaited = { when, happened }
       }),
-    upon: (text, action) =>
+    uponCommit: (action) =>
       new Promise((resolve) => {
-        const act = (): void => {
+        occasion = () => {
           action()
           resolve()
         }
-        occasion = { text, act }
       }),
     refuse: (beginning, errno, times) =>
       new Promise((happened) => {
@@ -209,4 +210,15 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       return times
     },
   }
+}
+
+/**
+ * Whether these bytes of a client commit events. Not every COMMIT does: sweeps have theirs, and a new session is set to
+ * READ COMMITTED.
+ */
+function commitsEvents(pair: Pair, bytes: Buffer): boolean {
+  const sent = pair.sent + bytes.toString('latin1')
+  const isEnd = /(COMMIT|ROLLBACK)$/.test(sent)
+  pair.sent = isEnd ? '' : sent
+  return sent.endsWith('COMMIT') && sent.includes('INSERT INTO rate_events')
 }
