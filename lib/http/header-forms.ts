@@ -1,6 +1,6 @@
-import { type Item, parseDictionary, serializeDictionary } from 'structured-headers'
+import { parseDictionary, serializeDictionary } from 'structured-headers'
 import type { HeaderTarget } from './header-target.js'
-import { addNamed, isFieldInteger, membersOf, setList } from './list-field.js'
+import { addNamed, isFieldInteger, membersOf, memberText, setList } from './list-field.js'
 import { isTighter, type ToldLimit, type ToldPolicy } from './told-limit.js'
 
 /*
@@ -34,24 +34,35 @@ export const LIMIT_FIELDS = [
  */
 const namedLists = (remaining: string, seconds: string): HeaderForm => ({
   addPolicies(res, policies) {
-    const memberOf = ({ name, limit, windowSeconds }: ToldPolicy): Item => {
-      const parameters = new Map([['q', limit]])
-      if (Number.isInteger(windowSeconds)) parameters.set('w', windowSeconds)
-      return [name, parameters]
-    }
-    addNamed(res, 'RateLimit-Policy', policies.map(memberOf))
+    addNamed(res, 'RateLimit-Policy', policies.map(policyText))
   },
   addLimits(res, limits) {
-    const memberOf = (told: ToldLimit): Item => [
-      told.name,
-      new Map([
-        [remaining, told.remaining],
-        [seconds, told.seconds],
-      ]),
-    ]
-    addNamed(res, 'RateLimit', limits.map(memberOf))
+    const textOf = (told: ToldLimit): string | null =>
+      memberText([
+        told.name,
+        new Map([
+          [remaining, told.remaining],
+          [seconds, told.seconds],
+        ]),
+      ])
+    addNamed(res, 'RateLimit', limits.map(textOf))
   },
 })
+
+/** Policies as `RateLimit-Policy` has them. PERF: they are the same with every answer, and a third of what its fields cost. */
+const policyTexts = new WeakMap<ToldPolicy, string | null>()
+
+function policyText(policy: ToldPolicy): string | null {
+  let text = policyTexts.get(policy)
+  if (text === undefined) {
+    const { name, limit, windowSeconds } = policy
+    const parameters = new Map([['q', limit]])
+    if (Number.isInteger(windowSeconds)) parameters.set('w', windowSeconds)
+    text = memberText([name, parameters])
+    policyTexts.set(policy, text)
+  }
+  return text
+}
 
 /**
  * Drafts 6 and 7: `RateLimit-Policy: 5;w=60, 100;w=3600`. There `w` is required, so a window that is no whole number

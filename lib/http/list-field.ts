@@ -1,4 +1,4 @@
-import { type Item, parseList, serializeList } from 'structured-headers'
+import { type Item, parseList, serializeItem, serializeList } from 'structured-headers'
 import type { HeaderTarget } from './header-target.js'
 
 /** The highest integer of a structured field: 15 digits (RFC 9651, section 3.3.1). */
@@ -29,24 +29,26 @@ export function setList(res: HeaderTarget, field: string, members: readonly Item
   if (members.length > 0) res.setHeader(field, serializeList([...members]))
 }
 
-/**
- * Adds named members to a List field, so that several limiters on a route make one valid field. A member that would
- * break the field is left out: the others stay readable.
- */
-export function addNamed(res: HeaderTarget, field: string, members: readonly Item[]): void {
-  const added = members.map(serialized).filter((text) => text !== null)
-  if (added.length === 0) return
-  const before = membersOf(res, field, 'string')
-  // In canonical form members are joined so (RFC 9651, section 4.1.1).
-  res.setHeader(field, [...(before.length > 0 ? [serializeList(before)] : []), ...added].join(', '))
-}
-
-/** A member alone, or null when it cannot be sent. */
-function serialized(member: Item): string | null {
+/** A member of a List as it is written; null when it cannot be sent. */
+export function memberText(member: Item): string | null {
   for (const value of member[1].values()) if (typeof value === 'number' && !isFieldInteger(value)) return null
   try {
-    return serializeList([member])
+    return serializeItem(member)
   } catch {
     return null
   }
+}
+
+/**
+ * Adds named members to a List field, so that several limiters on a route make one valid field. A member that would
+ * break the field is left out: the others stay readable.
+ *
+ * @param members - as `memberText` has them
+ */
+export function addNamed(res: HeaderTarget, field: string, members: readonly (string | null)[]): void {
+  const added = members.filter((text) => text !== null)
+  if (added.length === 0) return
+  const before = membersOf(res, field, 'string')
+  // In canonical form members are joined so (RFC 9651, section 4.1.1).
+  res.setHeader(field, (before.length > 0 ? [serializeList(before), ...added] : added).join(', '))
 }
