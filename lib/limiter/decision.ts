@@ -137,7 +137,7 @@ function lengthAt(calendar: Calendar, start: number): number {
 
 const waitOf = ({ retryAfterSeconds }: LimitState): number => retryAfterSeconds ?? Number.POSITIVE_INFINITY
 
-/** Which of two limits a decision tells of: one that denies, then the longest wait, or the least that remains. */
+/** Whether a decision tells of `a` rather than of `b`: of what denies, then of the longer wait, or of the less that remains. */
 const decides = (a: LimitState, b: LimitState): boolean => {
   if (a.denied !== b.denied) return a.denied
   return a.denied ? waitOf(a) > waitOf(b) : a.remaining < b.remaining
