@@ -100,6 +100,22 @@ export function storeContract(open: OpenSubject): void {
       expect((await hit(store, 'a', ten, 3)).denied).toBe(false)
     })
 
+    it('keeps more windows of one key than it remembers apart, as they begin to empty', async () => {
+      const seconds = [1, 2, 3, 4, 5, 6, 7]
+      const policies = seconds.map((windowSeconds) => policy({ windowSeconds, keepSeconds: 7, limit: 1000 }))
+      const charges = policies.map((by) => charge('a', by))
+      const counted: number[] = []
+      for (let millis = 0; millis <= 20_000; millis += 700) {
+        await at(millis)
+        const [verdict] = await decide(store, [{ charges, cost: 1 }])
+        counted.push(millis)
+        const inside = seconds.map((each) => counted.filter((ts) => ts > millis - each * 1000).length)
+        expect(verdict?.readings.map(({ used }) => used)).toEqual(inside)
+        const peeked = await store.peek(charges, new AbortController().signal)
+        expect(peeked.map(({ used }) => used)).toEqual(inside)
+      }
+    })
+
     it('keeps two policies of different windows on one key exact', async () => {
       const short = policy({ limit: 2, windowSeconds: 1 })
       const long = policy({ limit: 5, windowSeconds: 100 })

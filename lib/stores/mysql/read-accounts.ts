@@ -30,7 +30,8 @@ const AHEAD_MICROS = 20_000
 
 /**
  * Locks the keys of all demands and reads their accounts: in one packet, and in one more only when a window's first
- * event had left and this process did not expect it, or when a key that it knew is gone.
+ * event had left and this process did not expect it, when a key that it did not know is due to be pruned, or when one
+ * that it knew is gone.
  *
  * @param begin - how the transaction begins
  * @param opening - what to send first
@@ -60,22 +61,30 @@ export async function lockAccounts(
   const now = integer(clock.rows[0]?.[0])
   knownKeys.clock.observe(now)
   const accounts = new Map<string, LockedAccount>()
+  const met: string[] = []
   for (const row of heads.rows) {
     const key = String(row[0])
     const head = headOf(row)
     let known = knownKeys.get(key)
-    if (known === undefined) known = knownKeys.add(key, head)
-    else known.saw(head)
+    if (known === undefined) {
+      known = knownKeys.add(key, head)
+      met.push(key)
+    } else known.saw(head)
     accounts.set(key, { head, now, known, windows: new Map(), pruneTo: 0 })
   }
   if (looks.length > 0) learn(looks, (results[2] as Result).rows, accounts)
   if (prunes.length > 0) applyPrunes(prunes, (results.at(-1) as Result).rows, accounts, demands)
 
+  // A process that has more keys than it remembers, or lives for one hit, prunes what it meets, or nobody would.
+  const due = met.flatMap((key) => pruneLook(accounts.get(key)?.known, demands.get(key) as Demand, now))
   const missing = findStarts(demands, accounts)
-  if (missing.length > 0) {
-    const [found] = (await connection.run([readEventsAfter(missing)])) as [Result]
-    learn(missing, found.rows, accounts)
-    if (findStarts(demands, accounts).length > 0) throw new Error('a window was not read')
+  const late: string[] = []
+  if (missing.length > 0) late.push(readEventsAfter(missing))
+  if (due.length > 0) late.push(readPruneEnds(due))
+  if (late.length > 0) {
+    const found = await connection.run(late)
+    if (missing.length > 0) learn(missing, (found[0] as Result).rows, accounts)
+    if (due.length > 0) applyPrunes(due, (found.at(-1) as Result).rows, accounts, demands)
   }
   return accounts
 }
@@ -99,7 +108,6 @@ export async function readAccounts(
   if (missing.length > 0) {
     const [events] = (await connection.run([readEventsAfter(missing)])) as [Result]
     learn(missing, events.rows, accounts)
-    findStarts(demands, accounts)
   }
   return accounts
 }
@@ -131,7 +139,8 @@ function expect(demands: ReadonlyMap<string, Demand>, knownKeys: KnownKeys): Exp
   const prunes: PruneLook[] = []
   let allKnown = true
   const now = knownKeys.clock.estimate()
-  for (const { key, policies, span } of demands.values()) {
+  for (const demand of demands.values()) {
+    const { key, policies } = demand
     const known = knownKeys.get(key)
     if (known === undefined) allKnown = false
     if (known === undefined || now === null) continue
@@ -142,10 +151,15 @@ function expect(demands: ReadonlyMap<string, Demand>, knownKeys: KnownKeys): Exp
       // The clock will show more than this, so nothing that is still in the window is left out.
       looks.push({ key, windowMicros, after: now - windowMicros })
     }
-    const prune = policies.some(isLogged) ? known.prunable(now, span) : null
-    if (prune !== null) prunes.push({ key, ...prune })
+    prunes.push(...pruneLook(known, demand, now))
   }
   return { allKnown, looks, prunes }
+}
+
+/** What to read before a key is pruned; nothing when that is not due. */
+function pruneLook(known: KnownKey | undefined, { key, policies, span }: Demand, now: number): PruneLook[] {
+  const prune = policies.some(isLogged) ? known?.prunable(now, span) : null
+  return prune ? [{ key, ...prune }] : []
 }
 
 /** Fills in the windows whose first event is known by now, and tells which are not. That of a fixed window is in the head. */
@@ -176,7 +190,7 @@ interface ReadEvent {
 const lookId = ({ key, windowMicros }: Pick<EventLook, 'key' | 'windowMicros'>): string =>
   `${windowMicros} ${key}`
 
-/** Remembers what looks have found. */
+/** Remembers what looks have found, and fills in the windows of those that asked for all that is in them. */
 function learn(looks: readonly EventLook[], rows: Rows, accounts: ReadonlyMap<string, LockedAccount>): void {
   const found = new Map<string, ReadEvent[]>(looks.map((look) => [lookId(look), []]))
   for (const [rkey, windowMicros, ts, base] of rows) {
@@ -184,11 +198,15 @@ function learn(looks: readonly EventLook[], rows: Rows, accounts: ReadonlyMap<st
     found.get(id)?.push({ ts: integer(ts), base: integer(base) })
   }
   for (const look of looks) {
-    const { head, known } = accounts.get(look.key) as LockedAccount
+    const { head, now, known, windows } = accounts.get(look.key) as LockedAccount
     const events = found.get(lookId(look)) ?? []
     // A look that is not full has reached the newest event.
     const upTo = events.length < EVENTS_READ ? newestOf(head) : (events.at(-1) as ReadEvent).ts
     known.sawEvents(look.windowMicros, look.after, upTo, events)
+    // Not from what is remembered, which is a few windows of a key, while a hit may ask about more.
+    if (look.after !== instantOf(head, now) - look.windowMicros) continue
+    const [first] = events
+    windows.set(look.windowMicros, { first: first?.ts ?? 0, base: first?.base ?? 0 })
   }
 }
 
