@@ -1,6 +1,6 @@
 import { type Account, EMPTY_HEAD, instantOf, type WindowStart } from '../account.js'
 import type { Demand } from '../demand.js'
-import { windowEndAt } from '../fixed-window.js'
+import { windowEndAt, windowStartAt } from '../fixed-window.js'
 import { isLogged } from '../is-logged.js'
 import { settle } from '../settle.js'
 import type { Batch, Verdict } from '../store.js'
@@ -37,7 +37,8 @@ export async function decideAssumed(
   demands: ReadonlyMap<string, Demand>,
   known: KnownKeys,
 ): Promise<AssumedOutcome> {
-  if (!session.own || !connection.multipleStatements) return NOT_TRIED
+  // A statement-based binary log, for which a transaction begins with statements of its own, has no sure ROW_COUNT().
+  if (!session.own || session.begin.length > 0 || !connection.multipleStatements) return NOT_TRIED
   if (batch.refusals.length > 0) return NOT_TRIED
   const now = known.clock.estimate()
   if (now === null) return NOT_TRIED
@@ -52,9 +53,8 @@ export async function decideAssumed(
     assumption: assumptionOf(accounts.get(write.key) as Account, demands.get(write.key) as Demand, now),
   }))
   try {
-    const statements = [...session.begin, ...assumedStatements(assumed)]
-    const results = await commit(connection, onCommit, statements)
-    const at = integer(results[session.begin.length + 1]?.insertId)
+    const results = await commit(connection, onCommit, assumedStatements(assumed))
+    const at = integer(results[1]?.insertId)
     known.clock.observe(at)
     for (const [key, account] of accounts) accounts.set(key, { ...account, now: at })
     const { verdicts, writes } = settle(batch, demands, accounts)
@@ -88,8 +88,13 @@ function remembered(
     const { head } = known
     const at = instantOf(head, now)
     const windows = new Map<number, WindowStart>()
-    for (const { algorithm, windowMicros } of policies) {
-      if (algorithm === 'fixed-window') continue
+    for (const policy of policies) {
+      const { algorithm, windowMicros } = policy
+      if (algorithm === 'fixed-window') {
+        // What begins at the estimated instant is written as the real one, as the window of a sliding limit is.
+        if (windowStartAt(policy, at) === at) return null
+        continue
+      }
       const start = known.startOf(windowMicros, at - windowMicros)
       if (start === undefined) return null
       windows.set(windowMicros, start)
@@ -98,6 +103,9 @@ function remembered(
   }
   return accounts
 }
+
+/** How far ahead of the estimate the clock may be: when a key may be swept is computed from the estimate. */
+const MOST_AHEAD_MICROS = 1_000_000
 
 /** Until the first event of a window leaves, or a fixed window ends, nothing but writes changes what is decided. */
 function assumptionOf({ head, windows }: Account, { policies }: Demand, from: number): Assumption {
@@ -108,5 +116,5 @@ function assumptionOf({ head, windows }: Account, { policies }: Demand, from: nu
     const first = windows.get(windowMicros)?.first ?? 0
     return first === 0 ? Number.MAX_SAFE_INTEGER : first + windowMicros
   })
-  return { head, from, until: Math.min(...ends) }
+  return { head, from, until: Math.min(...ends, from + MOST_AHEAD_MICROS) }
 }
