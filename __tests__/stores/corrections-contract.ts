@@ -70,6 +70,16 @@ export function correctionsContract(open: OpenSubject): void {
       expect(await used()).toBe(1)
     })
 
+    it('of a fixed window takes nothing from what was counted after a reset', async () => {
+      const fixed = policy({ algorithm: 'fixed-window' })
+      const first = await hit(store, 'a', fixed)
+      await store.reset([charge('a', fixed).key])
+      await at(1000)
+      await hit(store, 'a', fixed)
+      await store.refund([{ ...charge('a', fixed), cost: 1, at: first.at }], signal())
+      expect(await used(fixed)).toBe(1)
+    })
+
     it('of a fixed window counts in that window and in no other (hazard 120)', async () => {
       const fixed = policy({ algorithm: 'fixed-window' })
       const first = await hit(store, 'a', fixed)

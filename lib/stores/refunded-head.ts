@@ -12,7 +12,8 @@ import type { Policy } from './store.js'
 export function refundedHead(head: Readonly<Head>, policy: Policy, cost: number, at: number): Head | null {
   const total = head.total - cost
   if (policy.algorithm === 'fixed-window') {
-    const isSameWindow = head.memoFirst === windowStartAt(policy, at)
+    // A head that began after the hit is another life of the key: it was reset meanwhile.
+    const isSameWindow = head.memoFirst === windowStartAt(policy, at) && head.logVersion <= at
     return isSameWindow && total >= head.memoBase ? { ...head, total } : null
   }
   return {

@@ -27,10 +27,13 @@ WHERE rkey = ${rkey}`
   return remove ? [take, head, gone] : [take, head]
 }
 
-/** Takes attempts out of a fixed window, if it is still that window, and never more than it holds. */
-export const takeFromFixed = (rkey: string, windowStart: number, cost: number): string =>
+/**
+ * Takes attempts that were counted at `ts` out of a fixed window, if it is still that window and the key was not reset
+ * since, when its log began anew; and never more than it holds.
+ */
+export const takeFromFixed = (rkey: string, windowStart: number, ts: number, cost: number): string =>
   `UPDATE rate_keys SET total = total - ${int(cost)}
-WHERE rkey = ${rkey} AND memo_ts = ${int(windowStart)} AND total - memo_base >= ${int(cost)}`
+WHERE rkey = ${rkey} AND memo_ts = ${int(windowStart)} AND log_version <= ${int(ts)} AND total - memo_base >= ${int(cost)}`
 
 /** Takes cost out of the one event of an audited fixed window; the event goes when nothing is left of it. */
 export const takeFromAudit = (rkey: string, ts: number, cost: number): string[] => [
@@ -38,8 +41,11 @@ export const takeFromAudit = (rkey: string, ts: number, cost: number): string[] 
   `DELETE FROM rate_events WHERE rkey = ${rkey} AND ts = ${int(ts)} AND hits = 0`,
 ]
 
-/** Blocks a key that is locked; a longer block stays. The row lives for as long as its block. */
+/**
+ * Blocks a key that is locked; a longer block stays. The row lives for as long as its block, which is not asked for by its
+ * column: with MariaDB's SIMULTANEOUS_ASSIGNMENT that would be the old one.
+ */
 export const blockKey = (rkey: string, micros: number): string =>
   `UPDATE rate_keys SET blocked_until = GREATEST(blocked_until, ${NOW} + ${int(micros)}),
-  expires_at = GREATEST(expires_at, blocked_until)
+  expires_at = GREATEST(expires_at, ${NOW} + ${int(micros)})
 WHERE rkey = ${rkey}`

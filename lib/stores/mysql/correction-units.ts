@@ -36,7 +36,7 @@ export async function refundUnit(
   const statements = refunds.flatMap(({ key, policy, cost, at }) => {
     const rkey = keyLiteral(key)
     if (policy.algorithm === 'fixed-window') {
-      const head = takeFromFixed(rkey, windowStartAt(policy, at), cost)
+      const head = takeFromFixed(rkey, windowStartAt(policy, at), at, cost)
       return policy.audit ? [head, ...takeFromAudit(rkey, at, cost)] : [head]
     }
     const event = `${rkey} ${at}`
