@@ -117,6 +117,18 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
   })
 
   describe('requestWasSuccessful', () => {
+    test.each([undefined, null, 1, 'yes', {}])(
+      'gives nothing back to a failure that it does not call one (%p)',
+      async (answer) => {
+        const limiter = create({
+          skipFailedRequests: true,
+          requestWasSuccessful: (() => answer) as unknown as () => boolean,
+        })
+        await request(answering(limiter)).get('/500').expect(500)
+        expect(await usedOf(limiter)).toBe(1)
+      },
+    )
+
     const successful404 = (_req: Request, res: Response) => res.statusCode === 404
     test.each<[string, RateLimitOptions['requestWasSuccessful']]>([
       ['sync', successful404],

@@ -17,7 +17,7 @@ export function giveBackByOutcome(
   res.once('finish', async () => {
     try {
       const successful = await requestWasSuccessful(req, res)
-      if (giveBack === 'both' || (giveBack === 'successful') === (successful === true)) await refund()
+      if (giveBack === 'both' || successful === (giveBack === 'successful')) await refund()
     } catch {
       // The response is sent. A hit that could not be given back stays counted, which is the safe side.
     }
