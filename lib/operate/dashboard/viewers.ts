@@ -28,6 +28,8 @@ export class Viewers {
 
   /** Begins a stream. */
   add(res: Response): void {
+    // Who has left while `authorize` was thinking has said so already, and would have his place for ever.
+    if (res.destroyed) return
     res.status(200)
     res.setHeader('Content-Type', 'text/event-stream')
     // `no-transform` keeps middleware and proxies from compressing it, the other nginx from holding it back.
