@@ -15,7 +15,7 @@ export type Address =
   | { readonly kind: 'sqlite'; readonly filename: string }
 
 const FORMS =
-  'mysql://user:password@host:3306/database, mariadb://…, sqlite:limits.sqlite, or the name of a SQLite file'
+  'mysql://user:password@host:3306/database, mariadb://…, sqlite:limits.sqlite, or the name of a SQLite file without @'
 
 /**
  * Reads an address: `--url`, else the variable DATABASE_URL.
@@ -37,7 +37,9 @@ export function findAddress(url: string | undefined, variable: string | undefine
   if (scheme === 'mysql' || scheme === 'mariadb') return mysqlAddress(text.replace(/^\w+:/, 'mysql:'), source)
   if (scheme === 'file') return sqliteAddress(filePath(text, source), source)
   if (scheme === 'sqlite') return sqliteAddress(text.replace(/^\w+:(\/\/)?/, ''), source)
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) throw new UsageError(`Expected ${source} to be ${FORMS}`)
+  // What has a @ is rather an address whose scheme was forgotten, with a password in it, which no message may show.
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || text.includes('@'))
+    throw new UsageError(`Expected ${source} to be ${FORMS}`)
   return sqliteAddress(text, source)
 }
 

@@ -78,7 +78,7 @@ const ANY_POLICY: Policy = {
 }
 
 /** What a key that is not counted yet is called in the limiter that was named. */
-function newKeys(selection: Selection, { stored }: Candidates): readonly string[] {
+function newKeys(selection: Selection, { stored, prefixes }: Candidates): readonly string[] {
   const { name, key } = selection
   if (selection.stored) return stored
   if (name === undefined) {
@@ -88,6 +88,13 @@ function newKeys(selection: Selection, { stored }: Candidates): readonly string[
   }
   if (!/^[A-Za-z0-9._-]{1,64}(@[^:["~]+)?$/.test(name)) {
     throw new UsageError('Expected --name to be 1 to 64 letters, digits, dots, underscores and hyphens')
+  }
+  if (stored.length === 0 && prefixes.length > 0) {
+    throw new UsageError(
+      selection.hashed
+        ? `${name} stores keys that are not hashed: leave --hashed out`
+        : `${name} stores hashed keys: say --hashed`,
+    )
   }
   // As the limiter's other keys are stored; without any, as a sliding window's.
   return stored.length > 0 ? stored : [storedForm(name, selectedKey(selection), selectedSecret(selection))]
