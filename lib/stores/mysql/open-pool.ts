@@ -33,10 +33,9 @@ export async function openPool(source: string | object, multipleStatements: bool
     typeCast: true,
     ...(hosts !== null && { stream: hosts.connect }),
   }
-  const created = mysql2.createPool(options)
+  const pool = mysql2.createPool(options) as unknown as DriverPool & { config: { resetOnRelease?: boolean } }
   // It would take the sessions' settings away behind our back, and with them every transaction: `autocommit` is off in them.
-  ;(created as unknown as { config: { resetOnRelease?: boolean } }).config.resetOnRelease = false
-  const pool = created as unknown as DriverPool
+  pool.config.resetOnRelease = false
   const sockets = new Set<DriverSocket>()
   pool.on('connection', ({ stream }) => {
     if (stream === undefined) return
