@@ -122,6 +122,20 @@ export function commandsContract(create: () => Promise<Place>): void {
     expect((await json('status', 'alice', '--name', 'login')).json.keys).toHaveLength(1)
   })
 
+  it('block says when a limiter has its keys in the other form, and blocks none that nobody reads', async () => {
+    const secret = 'a secret of sixteen characters'
+    await limiter('hashed', { hashKeys: secret }).hit('alice')
+    await limiter('plain').hit('bob')
+    const plainly = await text('block', 'alice', '60', '--name', 'hashed')
+    expect([plainly.code, plainly.stderr]).toEqual([2, expect.stringContaining('say --hashed')])
+    const asHash = await runCli(['block', 'alice', '60', '--name', 'plain', '--hashed'], {
+      databaseUrl: place.url,
+      environment: { RATE_LIMIT_HASH_KEYS: secret },
+    })
+    expect([asHash.code, asHash.stderr]).toEqual([2, expect.stringContaining('leave --hashed out')])
+    expect((await json('status', 'alice')).json.keys).toEqual([])
+  })
+
   it('status knows the windows of a calendar', async () => {
     const window = { every: 'month', timeZone: 'Asia/Tokyo', startsOn: 15 } as const
     const quota = new Limiter({ store, name: 'plan', limit: 100, window, timeoutMs: 20_000 })
