@@ -44,8 +44,9 @@ describe.each(expressVersions)('a middleware with a lease, on Express %s', (_, e
       const { refund } = store
       const refunded = new Promise<void>((resolve) => {
         store.refund = async (...parameters) => {
-          await refund.apply(store, parameters)
+          const left = await refund.apply(store, parameters)
           resolve()
+          return left
         }
       })
       await request(app).get('/').expect(200)

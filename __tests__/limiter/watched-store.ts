@@ -38,7 +38,7 @@ export class WatchedStore implements Store {
     return this.#between(this.before(), () => this.#inner.peek(charges, signal))
   }
 
-  refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
+  refund(refunds: readonly Refund[], signal: AbortSignal): Promise<readonly Refund[]> {
     return this.#between(this.before(), () => this.#inner.refund(refunds, signal))
   }
 

@@ -1,3 +1,4 @@
+import { MemoryStore } from '../../lib/stores/memory-store.js'
 import type { Store } from '../../lib/stores/store.js'
 import { admitted, charge, decide, hit, hitOn, peek, policy } from './policies.js'
 import { type OpenSubject, START, type Subject } from './subject.js'
@@ -68,6 +69,44 @@ export function correctionsContract(open: OpenSubject): void {
       await hit(store, 'a', policy())
       await store.refund([back], signal())
       expect(await used()).toBe(1)
+    })
+
+    it('of many hits at once gives back each one, in whatever order they come', async () => {
+      const many = policy({ limit: 100 })
+      const taken: { cost: number; at: number }[] = []
+      for (let i = 0; i < 12; i += 1) {
+        await at(i * 4000)
+        taken.push({ cost: i + 1, at: (await hit(store, 'a', many, i + 1)).at })
+      }
+      const back = ({ cost, at }: { cost: number; at: number }) => ({ ...charge('a', many), cost, at })
+      const given = [9, 2, 5, 0].map((i) => back(taken[i] as { cost: number; at: number }))
+      // Half of one, and more than what is left of it.
+      const half = { ...back(taken[6] as { cost: number; at: number }), cost: 4 }
+      await store.refund([...given, half, half], signal())
+      expect(await used(many)).toBe(78 - 10 - 3 - 6 - 1 - 4)
+      // What is left leaves as it came: after each step only events later than a window ago.
+      const left = [0, 2, 0, 4, 5, 0, 3, 8, 9, 0, 11, 12]
+      for (let i = 0; i < 12; i += 1) {
+        await at(60_001 + i * 4000)
+        expect([i, await used(many)]).toEqual([i, left.slice(i + 1).reduce((sum, each) => sum + each, 0)])
+      }
+    })
+
+    it('of a hit far back is left for a call without other keys, unless the store writes it in no time', async () => {
+      const many = policy({ limit: 1000 })
+      const old = await hit(store, 'a', many)
+      const oldToo = await hit(store, 'b', many)
+      for (let i = 0; i < 120; i += 1) await hit(store, 'a', many)
+      const near = await hit(store, 'a', many)
+      const back = (key: string, at: number) => ({ ...charge(key, many), cost: 1, at })
+      const refunds = [back('a', old.at), back('a', near.at), back('b', oldToo.at)]
+      const far = store instanceof MemoryStore ? [] : [refunds[0]]
+      const left = await store.refund(refunds, signal())
+      expect(left).toEqual(far)
+      expect(await used(many, 'b')).toBe(0)
+      expect(await used(many)).toBe(120 + far.length)
+      expect(await store.refund(left, signal())).toEqual([])
+      expect(await used(many)).toBe(120)
     })
 
     it('of a fixed window takes nothing from what was counted after a reset', async () => {

@@ -43,7 +43,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ advance: fc.integer({ min: 3000, max: 100_000 }) }) },
   { weight: 1, arbitrary: fc.record({ back: fc.integer({ min: 1, max: 900 }) }) },
   { weight: 1, arbitrary: fc.record({ reset: someCharge }) },
-  { weight: 2, arbitrary: fc.record({ refund: fc.nat(5) }) },
+  { weight: 2, arbitrary: fc.record({ refund: fc.nat(5), count: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 1, arbitrary: fc.constant({ sweep: true as const }) },
 )
 
@@ -82,10 +82,10 @@ export async function agreesWithModel(open: OpenSubject, runs: number): Promise<
             if (further > 0) for (const one of once.values()) taken.push({ ...one, cost: further })
           })
         } else if ('refund' in each) {
-          const [refund] = taken.splice(-1 - each.refund, 1)
-          if (refund === undefined) continue
-          await store.refund([refund], new AbortController().signal)
-          model.refund(refund.key, refund.policy, refund.cost, refund.at)
+          const refunds = taken.splice(-1 - each.refund, each.count)
+          if (refunds.length === 0) continue
+          await store.refund(refunds, new AbortController().signal)
+          for (const { key, policy, cost, at } of refunds) model.refund(key, policy, cost, at)
         } else if ('reset' in each) {
           const { key } = charge(each.reset.key, each.reset.policy)
           await store.reset([key])

@@ -72,7 +72,8 @@ export class Limiter {
 
   /**
    * Gives back exactly the hit that an allowed decision of this limiter took, if it still counts: never below zero,
-   * never another window's, never twice. Resolves with false when there was nothing to give back.
+   * never another window's, never twice. Resolves with false when there was nothing to give back. A hit of a sliding
+   * window after which its key has 20,000 later events may stay counted.
    *
    * @throws StoreError when the store fails.
    */

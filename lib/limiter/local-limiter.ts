@@ -30,8 +30,8 @@ export class LocalLimiter {
     return this.#memory.peek(charges, never)
   }
 
-  refund(refunds: readonly Refund[]): Promise<void> {
-    return this.#memory.refund(refunds, never)
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    await this.#memory.refund(refunds, never)
   }
 
   reset(key: string): Promise<void> {

@@ -1,10 +1,10 @@
 import { type Account, EMPTY_HEAD, instantOf, pruneIsDue, type WindowStart } from './account.js'
 import { type Demand, demandsOf, demandsOfPeek } from './demand.js'
-import { isLogged } from './is-logged.js'
-import { type MemoryEvent, MemoryKeys } from './memory-keys.js'
+import { byAlgorithm, eventTakes, refundsByKey } from './event-takes.js'
+import { type MemoryEvent, type MemoryKey, MemoryKeys } from './memory-keys.js'
 import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
 import { publishSweep } from './publish-sweep.js'
-import { refundedHead } from './refunded-head.js'
+import { refundedFixedHead, refundedHead } from './refunded-head.js'
 import { settle, settlePeek } from './settle.js'
 import type { KeyWrite, RetryLookup } from './settling-key.js'
 import type { Batch, Charge, Reading, Refund, Store, StoreInspection, SweepResult, Verdict } from './store.js'
@@ -77,26 +77,15 @@ export class MemoryStore implements Store {
     return readings
   }
 
-  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
+  /** Leaves none: a later event is written anew in nanoseconds. */
+  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<Refund[]> {
     signal.throwIfAborted()
     this.#checkOpen()
-    for (const { key, policy, cost, at } of refunds) {
+    for (const [key, ofKey] of refundsByKey(refunds)) {
       const entry = this.#keys.get(key)
-      if (entry === undefined) continue
-      const refunded = refundedHead(entry.head, policy, cost, at)
-      if (isLogged(policy)) {
-        const from = firstAfter(entry.events, ({ ts }) => ts >= at)
-        const event = entry.events[from]
-        const isThere = event !== undefined && event.ts === at && event.hits >= cost
-        if (!isThere && policy.algorithm === 'sliding-window') continue
-        if (isThere) {
-          for (const later of entry.events.slice(from)) later.total -= cost
-          event.hits -= cost
-          if (event.hits === 0) this.#keys.removeEvents(entry, from, 1)
-        }
-      }
-      if (refunded !== null) entry.head = refunded
+      if (entry !== undefined) this.#refund(entry, ofKey)
     }
+    return []
   }
 
   async block({ key }: Charge, micros: number, signal: AbortSignal): Promise<void> {
@@ -174,6 +163,32 @@ export class MemoryStore implements Store {
       accounts.set(key, { head, now, windows, pruneTo: pruneIsDue(head, at, keep) ? at - keep : 0 })
     }
     return accounts
+  }
+
+  #refund(entry: MemoryKey, refunds: readonly Refund[]): void {
+    const { events } = entry
+    const indexOf = (at: number): number => firstAfter(events, ({ ts }) => ts >= at)
+    const hitsAt = (at: number): number => {
+      const event = events[indexOf(at)]
+      return event?.ts === at ? event.hits : 0
+    }
+    const takeFrom = (index: number, cost: number): void => {
+      const event = events[index] as MemoryEvent
+      event.hits -= cost
+      if (event.hits === 0) this.#keys.removeEvents(entry, index, 1)
+    }
+
+    const [sliding, fixed] = byAlgorithm(refunds)
+    for (const { policy, cost, at } of fixed) {
+      entry.head = refundedFixedHead(entry.head, policy, cost, at)
+      if (policy.audit && hitsAt(at) >= cost) takeFrom(indexOf(at), cost)
+    }
+    const takes = eventTakes(sliding, hitsAt)
+    entry.head = refundedHead(entry.head, takes)
+    for (const { at, cost, sum, before } of takes) {
+      for (const event of events.slice(indexOf(at), indexOf(before))) event.total -= sum
+      takeFrom(indexOf(at), cost)
+    }
   }
 
   #write({ key, head, expiresAt, event, prune }: KeyWrite): void {

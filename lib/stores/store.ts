@@ -176,8 +176,11 @@ export interface Store {
   /**
    * Takes admitted hits out of the count again, where they still are: what has left its window, was pruned or reset
    * is gone already, and nothing is taken from another hit's share or another window.
+   *
+   * Resolves to those of the refunds, the very objects, that it has left for a call without other keys, because giving
+   * them back takes long while other keys are locked. Of one key it leaves none.
    */
-  refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void>
+  refund(refunds: readonly Refund[], signal: AbortSignal): Promise<readonly Refund[]>
   /** Denies everything on a key for so many microseconds from now on; never shortens a block that is there. */
   block(charge: Charge, micros: number, signal: AbortSignal): Promise<void>
   /**

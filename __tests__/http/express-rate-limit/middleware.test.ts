@@ -178,7 +178,7 @@ function limitsThrough(open: () => Store): void {
         const refund = store.refund.bind(store)
         store.refund = async (refunds, signal) => {
           refunded.push(...refunds.map(({ at }) => at))
-          await refund(refunds, signal)
+          return refund(refunds, signal)
         }
         // Not in the order of their hits.
         for (const request of ['second', 'third', 'first']) {
@@ -206,7 +206,7 @@ function limitsThrough(open: () => Store): void {
         const refund = store.refund.bind(store)
         store.refund = async (refunds, signal) => {
           refunded.push(...refunds)
-          await refund(refunds, signal)
+          return refund(refunds, signal)
         }
         for (const [i, request] of ['first', 'second'].entries()) {
           under.ends.get(request)?.(200)

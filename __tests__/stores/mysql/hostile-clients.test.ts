@@ -75,6 +75,56 @@ describeServers('a client who wants the store to fail', (server) => {
     60_000,
   )
 
+  it('keeps nobody else from the store with slow requests whose old hits are given back', async () => {
+    const events = 10_000
+    const own = new Limiter({ ...{ store, name: 'own' }, limit: events * 2, windowSeconds: 3600, logger })
+    const others = new Limiter({
+      ...{ store, name: 'others' },
+      limit: 1_000_000,
+      windowSeconds: 3600,
+      logger,
+    })
+    const addresses = Array.from({ length: 12 }, (_, i) => `address ${i}`)
+    const slow: Decision[][] = []
+    for (const address of addresses) {
+      const taken: Decision[] = []
+      for (let i = 0; i < 20; i += 1) taken.push(await own.hit(address))
+      slow.push(taken)
+      // And the quick ones, as if he had sent them.
+      const [row] = await database.query(
+        `SELECT HEX(rkey) AS rkey, last_ts AS ts, total FROM rate_keys WHERE rkey = 'own:${address}'`,
+      )
+      for (let i = 1; i <= events; i += 1000) {
+        const rows = Array.from({ length: 1000 }, (_, j) => {
+          const nth = i + j
+          return `(x'${row?.rkey}', ${Number(row?.ts) + nth}, 1, ${Number(row?.total) + nth})`
+        })
+        await database.query(`INSERT INTO rate_events (rkey, ts, hits, total) VALUES ${rows.join(', ')}`)
+      }
+      await database.query(
+        `UPDATE rate_keys SET total = total + ${events}, last_ts = last_ts + ${events} WHERE rkey = x'${row?.rkey}'`,
+      )
+    }
+    let isOver = false
+    const outcomes: Record<string, number> = {}
+    const traffic = async (key: string): Promise<void> => {
+      while (!isOver) {
+        const { outcome } = await others.hit(key)
+        outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+      }
+    }
+    const clients = Array.from({ length: 16 }, (_, i) => traffic(`client ${i}`))
+    // One of each address at a time, so that each pass writes all of its later events anew.
+    const rounds = slow[0]?.map((_, i) => slow.map((taken) => taken[i] as Decision)) ?? []
+    const given = await Promise.all(rounds.flat().map((decision) => own.refund(decision))).finally(() => {
+      isOver = true
+    })
+    await Promise.all(clients)
+    expect(new Set(given)).toEqual(new Set([true]))
+    expect(outcomes).toEqual({ allowed: expect.any(Number) })
+    expect(await own.peek('address 7')).toMatchObject({ used: events })
+  }, 60_000)
+
   it('gets nothing uncounted by keeping all connections of a pool busy that the application shares', async () => {
     const pool = createPool({ uri: database.uri, connectionLimit: 3 })
     const shared = new MysqlStore({ pool, sweepSeconds: false })

@@ -1,3 +1,4 @@
+import type { EventTake } from '../event-takes.js'
 import { BY_PRIMARY_KEY, int, NOW } from './statements.js'
 
 /* What is sent to give hits back and to block keys, under the same rules as `statements`. */
@@ -12,19 +13,34 @@ export const readEvents = (events: readonly { rkey: string; ts: number }[]): str
     .map(({ rkey, ts }) => `SELECT rkey, ts, hits FROM rate_events WHERE rkey = ${rkey} AND ts = ${int(ts)}`)
     .join('\nUNION ALL\n')
 
+/** The event of each key after which there are so many, by a bounded walk of the primary key from its end. */
+export const readReach = (literals: readonly string[], events: number): string =>
+  literals
+    .map(
+      (rkey) =>
+        `(SELECT rkey, ts FROM rate_events WHERE rkey = ${rkey} ORDER BY ts DESC LIMIT 1 OFFSET ${int(events)})`,
+    )
+    .join('\nUNION ALL\n')
+
 /**
- * Takes cost out of a key's log: out of its event, and out of the running totals from there on, so that what any
- * window counts stays a subtraction. Rows are found by primary key, and were written since the hit.
+ * Takes cost out of a key's log: out of its events, and out of the running totals from there on, so that what any
+ * window counts stays a subtraction. Ranges of the primary key, each row in one of them.
  */
-export const takeFromEvents = (rkey: string, ts: number, cost: number, remove: boolean): string[] => {
-  const range = `WHERE rkey = ${rkey} AND ts >= ${int(ts)}`
-  const take = `UPDATE rate_events SET total = total - ${int(cost)}, hits = hits - IF(ts = ${int(ts)}, ${int(cost)}, 0) ${range}`
-  // The remembered start of a window holds the total before it, unless its event is the one that goes.
-  const head = `UPDATE rate_keys SET total = total - ${int(cost)}, log_version = log_version + 1,
-  memo_base = IF(memo_ts > ${int(ts)}, memo_base - ${int(cost)}, memo_base)${remove ? `,\n  memo_window = IF(memo_ts = ${int(ts)}, 0, memo_window)` : ''}
+export function takeFromEvents(rkey: string, takes: readonly EventTake[]): string[] {
+  const ranges = takes.flatMap(({ at, cost, sum, before, isGone }) => {
+    const event = `rkey = ${rkey} AND ts = ${int(at)}`
+    const range = `rkey = ${rkey} AND ts >= ${int(at)} AND ts < ${int(before)}`
+    const take = `UPDATE rate_events SET total = total - ${int(sum)}, hits = hits - IF(ts = ${int(at)}, ${int(cost)}, 0) WHERE ${range}`
+    return isGone ? [take, `DELETE FROM rate_events WHERE ${event}`] : [take]
+  })
+  const newestFirst = [...takes].reverse()
+  const base = newestFirst.map(({ at, sum }) => `WHEN memo_ts > ${int(at)} THEN ${int(sum)}`).join(' ')
+  const gone = takes.flatMap(({ at, isGone }) => (isGone ? [int(at)] : []))
+  // The remembered start of a window holds the total before it, unless its event is one that goes.
+  const head = `UPDATE rate_keys SET total = total - ${int(newestFirst[0]?.sum ?? 0)}, log_version = log_version + 1,
+  memo_base = memo_base - CASE ${base} ELSE 0 END${gone.length > 0 ? `,\n  memo_window = IF(memo_ts IN (${gone.join(', ')}), 0, memo_window)` : ''}
 WHERE rkey = ${rkey}`
-  const gone = `DELETE FROM rate_events WHERE rkey = ${rkey} AND ts = ${int(ts)}`
-  return remove ? [take, head, gone] : [take, head]
+  return [...ranges, head]
 }
 
 /**

@@ -135,13 +135,14 @@ export class MysqlStore implements Store, UsageStore {
     return this.#beside((connection, session) => peekUnit(connection, session, charges), signal)
   }
 
-  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
+  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<Refund[]> {
     await this.#whenReady(signal)
-    await this.#beside(
+    const left = await this.#beside(
       (connection, session, onCommit) => refundUnit(connection, session, onCommit, refunds),
       signal,
     )
     for (const { key } of refunds) this.#known.get(key)?.unsettle()
+    return left
   }
 
   async block(charge: Charge, micros: number, signal: AbortSignal): Promise<void> {

@@ -1,8 +1,8 @@
 import { type Account, EMPTY_HEAD, type Head, instantOf, pruneIsDue, type WindowStart } from '../account.js'
 import { type Demand, demandsOf, demandsOfPeek } from '../demand.js'
-import { isLogged } from '../is-logged.js'
+import { byAlgorithm, eventTakes, REACH_ALONE, REACH_TOGETHER, refundsByKey } from '../event-takes.js'
 import type { KeptUsage } from '../kept-usage.js'
-import { refundedHead } from '../refunded-head.js'
+import { refundedFixedHead, refundedHead } from '../refunded-head.js'
 import { settle, settlePeek } from '../settle.js'
 import type { KeyWrite, RetryLookup } from '../settling-key.js'
 import type { Batch, Charge, Reading, Refund, Verdict } from '../store.js'
@@ -117,23 +117,45 @@ function writeHead(
 const storedHead = (statements: Statements, rkey: Uint8Array): StoredHead | undefined =>
   statements.head.get(rkey) as StoredHead | undefined
 
-/** Gives back one hit, if it is still there. The caller holds the write lock. */
-export function refundHit(statements: Statements, { key, policy, cost, at }: Refund): void {
-  const rkey = bytesOf(key)
-  const head = storedHead(statements, rkey)
-  if (head === undefined) return
-  const refunded = refundedHead(head, policy, cost, at)
-  if (isLogged(policy)) {
-    const event = statements.eventHits.get(rkey, at) as { hits: number } | undefined
-    const isThere = event !== undefined && event.hits >= cost
-    if (!isThere && policy.algorithm === 'sliding-window') return
-    if (isThere) {
-      statements.takeFromEvent.run(cost, rkey, at)
-      statements.takeFromTotals.run(cost, rkey, at)
-      statements.deleteEvent.run(rkey, at)
-    }
+/** Gives back hits that are still there, and tells which it left. The caller holds the write lock. */
+export function refundHits(statements: Statements, refunds: readonly Refund[]): Refund[] {
+  const byKey = refundsByKey(refunds)
+  const left: Refund[] = []
+  for (const [key, ofKey] of byKey) {
+    const rkey = bytesOf(key)
+    const reach = statements.nthNewestEvent.get(rkey, byKey.size > 1 ? REACH_TOGETHER : REACH_ALONE)
+    const isNear = ({ policy, at }: Refund): boolean =>
+      policy.algorithm === 'fixed-window' || at > ((reach as { ts: number } | undefined)?.ts ?? -1)
+    if (byKey.size > 1) left.push(...ofKey.filter((refund) => !isNear(refund)))
+    refundKey(statements, rkey, ofKey.filter(isNear))
   }
-  if (refunded !== null) writeHead(statements, rkey, refunded, head.expiresAt, head)
+  return left
+}
+
+function refundKey(statements: Statements, rkey: Uint8Array, refunds: readonly Refund[]): void {
+  const stored = storedHead(statements, rkey)
+  if (stored === undefined) return
+  let head: Head = stored
+  const hitsAt = (at: number): number =>
+    (statements.eventHits.get(rkey, at) as { hits: number } | undefined)?.hits ?? 0
+
+  const [sliding, fixed] = byAlgorithm(refunds)
+  for (const { policy, cost, at } of fixed) {
+    head = refundedFixedHead(head, policy, cost, at)
+    if (policy.audit && hitsAt(at) >= cost) takeFromEvent(statements, rkey, at, cost)
+  }
+  const takes = eventTakes(sliding, hitsAt)
+  for (const { at, cost, sum, before } of takes) {
+    statements.takeFromTotals.run(sum, rkey, at, before)
+    takeFromEvent(statements, rkey, at, cost)
+  }
+  head = refundedHead(head, takes)
+  if (head !== stored) writeHead(statements, rkey, head, stored.expiresAt, stored)
+}
+
+function takeFromEvent(statements: Statements, rkey: Uint8Array, at: number, cost: number): void {
+  statements.takeFromEvent.run(cost, rkey, at)
+  statements.deleteEvent.run(rkey, at)
 }
 
 /** Blocks a key, which may be new, until an instant; a longer block stays. */

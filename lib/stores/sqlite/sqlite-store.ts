@@ -25,7 +25,7 @@ import {
   type Open,
   peekCharges,
   probeWrite,
-  refundHit,
+  refundHits,
 } from './decide-batch.js'
 import { inspectTables } from './inspect-tables.js'
 import { checkSchema, installSchema } from './install.js'
@@ -106,10 +106,8 @@ export class SqliteStore implements Store, UsageStore {
     return this.#transact(({ statements }) => peekCharges(statements, charges, this.#now()), signal)
   }
 
-  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<void> {
-    await this.#transact(({ statements }) => {
-      for (const refund of refunds) refundHit(statements, refund)
-    }, signal)
+  async refund(refunds: readonly Refund[], signal: AbortSignal): Promise<Refund[]> {
+    return this.#transact(({ statements }) => refundHits(statements, refunds), signal)
   }
 
   async block({ key }: Charge, micros: number, signal: AbortSignal): Promise<void> {

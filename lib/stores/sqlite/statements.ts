@@ -36,7 +36,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   eventHits: 'SELECT hits FROM rate_events WHERE rkey = ? AND ts = ?',
   /** A refund: out of the event, and out of the running totals from there on. By primary key. */
   takeFromEvent: 'UPDATE rate_events SET hits = hits - ? WHERE rkey = ? AND ts = ?',
-  takeFromTotals: 'UPDATE rate_events SET total = total - ? WHERE rkey = ? AND ts >= ?',
+  takeFromTotals: 'UPDATE rate_events SET total = total - ? WHERE rkey = ? AND ts >= ? AND ts < ?',
   deleteEvent: 'DELETE FROM rate_events WHERE rkey = ? AND ts = ? AND hits = 0',
 
   /** A range of the primary key. */
@@ -50,6 +50,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 
   /** The time of a key's nth event, counted from 0, by primary key; so that a sweep holds the write lock only briefly. */
   nthEvent: 'SELECT ts FROM rate_events WHERE rkey = ? ORDER BY ts LIMIT 1 OFFSET ?',
+
+  /** The same from the newest on. */
+  nthNewestEvent: 'SELECT ts FROM rate_events WHERE rkey = ? ORDER BY ts DESC LIMIT 1 OFFSET ?',
 
   /** Takes the sweep for a while, if nobody holds it. */
   claimSweep: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1 AND sweep_until <= ?',
