@@ -133,6 +133,20 @@ export function correctionsContract(open: OpenSubject): void {
     })
   })
 
+  it('counts no more than a trillion beyond the limit, however many hits are forced', async () => {
+    const trillion = 1_000_000_000_000
+    for (const [i, algorithm] of (['sliding-window', 'fixed-window'] as const).entries()) {
+      await at(i * 120_000)
+      const by = policy({ algorithm, limit: trillion })
+      const forced = { ...hitOn('a', by, trillion), force: true }
+      const verdicts = await decide(store, Array(10_000).fill(forced))
+      expect(verdicts.every(({ allowed }) => allowed)).toBe(true)
+      expect(await used(by)).toBe(2 * trillion)
+      await at(i * 120_000 + 60_001)
+      expect((await hit(store, 'a', by, trillion)).denied).toBe(false)
+    }
+  })
+
   it('counts a forced hit over the limit, and the wait grows with it', async () => {
     for (const algorithm of ['sliding-window', 'fixed-window'] as const) {
       const by = policy({ algorithm, limit: 3 })

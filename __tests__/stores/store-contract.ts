@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { TOTALS_GO_ROUND_AT } from '../../lib/stores/running-total.js'
 import type { Store, StoreInspection } from '../../lib/stores/store.js'
 import { StoreError } from '../../lib/stores/store-error.js'
 import { admitted, charge, decide, hit, hitOn, peek, policy } from './policies.js'
@@ -146,6 +147,33 @@ export function storeContract(open: OpenSubject): void {
         expect(verdict.readings[0]?.retryMicros).toBeGreaterThanOrEqual(enough * 1e6)
       }
       expect(verdicts[0]?.readings[0]?.retryMicros).toBe(9_000_000)
+    })
+
+    it('counts on as before when the sum of all that a key ever counted goes round', async () => {
+      const ten = policy({ limit: 10, windowSeconds: 60 })
+      const old = policy({ limit: TOTALS_GO_ROUND_AT, windowSeconds: 60 })
+      await hit(store, 'old', old, TOTALS_GO_ROUND_AT - 7)
+      await at(61_000)
+      const given: { at: number; cost: number; key: string }[] = []
+      // Beyond the round is the third event, or the fourth; one of them begins before it.
+      for (let i = 0; i < 30; i += 1) {
+        await at(61_000 + i * 5000)
+        const cost = 1 + (i % 3)
+        const readings = []
+        for (const key of ['old', 'young']) {
+          const reading = await hit(store, key, ten, cost)
+          if (!reading.denied) given.push({ at: reading.at, cost, key })
+          const further = await hit(store, key, ten, 10)
+          const states = [reading, further, await peek(store, key, ten)]
+          readings.push(states.map(({ denied, used, retryMicros }) => ({ denied, used, retryMicros })))
+        }
+        expect([i, readings[0]]).toEqual([i, readings[1]])
+        if (i % 4 !== 3) continue
+        // One from before the round, later one from behind it.
+        for (const { at, cost, key } of given.splice(-4, 2))
+          await store.refund([{ ...charge(key, ten), cost, at }], new AbortController().signal)
+      }
+      expect(given.length).toBeGreaterThan(20)
     })
 
     it('stays exact when the limit is lowered and raised between hits (hazard 138)', async () => {
@@ -480,6 +508,14 @@ export function storeContract(open: OpenSubject): void {
       expect(await store.sweep()).toEqual({ keys: 500, events: 500, ran: true })
       expect(await subject.size()).toEqual({ keys: 1, events: 1 })
       expect((await peek(store, 'alive', policy())).used).toBe(1)
+    })
+
+    it('sweeps also after the clock has stepped back further than a sweep takes', async () => {
+      await at(600_000)
+      expect((await store.sweep()).ran).toBe(true)
+      await hit(store, 'a', policy())
+      await at(0)
+      expect((await store.sweep()).ran).toBe(true)
     })
 
     it('sweeps a key with many events in several steps', async () => {

@@ -61,7 +61,8 @@ export class Limiter {
   }
 
   /**
-   * Counts a cost whatever the limit says, as a penalty: the key is denied until enough of it has left the window.
+   * Counts a cost whatever the limit says, as a penalty: the key is denied until enough of it has left the window. No
+   * window counts more than 1,000,000,000,000 beyond its limit.
    *
    * @throws TypeError for an empty key or a wrong cost.
    */

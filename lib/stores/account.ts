@@ -1,11 +1,11 @@
 /**
  * What a store keeps of one key beside its events. Times are microseconds since the epoch.
  *
- * `total` only ever grows, and every event carries the total up to and including itself. So the cost inside a
- * window is a subtraction, `total − (total before the window's first event)`, however many events lie between.
+ * `total` grows, and every event carries the total up to and including itself. So the cost inside a window is a
+ * subtraction, `total − (total before the window's first event)`, however many events lie between.
  */
 export interface Head {
-  /** Sum of all cost ever counted for the key. */
+  /** Sum of all cost ever counted for the key, which goes round: see `addToTotal`. */
   total: number
   /** Time of the newest write. No decision is ever placed before it, so a clock that steps back reopens nothing. */
   last: number

@@ -5,6 +5,7 @@ import { type MemoryEvent, type MemoryKey, MemoryKeys } from './memory-keys.js'
 import { checkOptionNames, checkSweepSeconds, optionError } from './option-error.js'
 import { publishSweep } from './publish-sweep.js'
 import { refundedFixedHead, refundedHead } from './refunded-head.js'
+import { countedSince } from './running-total.js'
 import { settle, settlePeek } from './settle.js'
 import type { KeyWrite, RetryLookup } from './settling-key.js'
 import type { Batch, Charge, Reading, Refund, Store, StoreInspection, SweepResult, Verdict } from './store.js'
@@ -206,9 +207,11 @@ export class MemoryStore implements Store {
     if (event) this.#keys.addEvent(entry, { ...event })
   }
 
-  #resolve({ key, after, total, resolve }: RetryLookup): void {
+  #resolve({ key, after, base, excess, resolve }: RetryLookup): void {
     const events = this.#keys.get(key)?.events ?? []
-    const event = events[firstAfter(events, (past) => past.ts > after && past.total >= total)]
+    const isReached = (past: MemoryEvent): boolean =>
+      past.ts > after && countedSince(past.total, base) >= excess
+    const event = events[firstAfter(events, isReached)]
     if (event) resolve(event.ts)
   }
 }
@@ -218,7 +221,7 @@ const startOfWindow = (events: readonly MemoryEvent[], cutoff: number): WindowSt
   return event ? { first: event.ts, base: event.total - event.hits } : { first: 0, base: 0 }
 }
 
-/** The first index at which a condition holds that, once true, stays true: time and total only grow. */
+/** The first index at which a condition holds that, once true, stays true: time only grows, and what was counted since. */
 function firstAfter(events: readonly MemoryEvent[], holds: (event: MemoryEvent) => boolean): number {
   let low = 0
   let high = events.length

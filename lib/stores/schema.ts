@@ -24,7 +24,7 @@ export const MYSQL_SCHEMA: readonly SchemaFile[] = [
 -- multi-primary clusters certify it.
 CREATE TABLE IF NOT EXISTS rate_keys (
   rkey VARBINARY(120) NOT NULL,
-  -- sum of all cost ever counted
+  -- sum of all cost ever counted; goes round at 2^52
   total BIGINT NOT NULL DEFAULT 0,
   -- time of the newest write
   last_ts BIGINT NOT NULL DEFAULT 0,
@@ -121,7 +121,7 @@ export const SQLITE_SCHEMA: readonly SchemaFile[] = [
 
 CREATE TABLE IF NOT EXISTS rate_keys (
   rkey BLOB NOT NULL,
-  -- sum of all cost ever counted
+  -- sum of all cost ever counted; goes round at 2^52
   total INTEGER NOT NULL DEFAULT 0,
   -- time of the newest write
   last_ts INTEGER NOT NULL DEFAULT 0,

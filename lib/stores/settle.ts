@@ -1,5 +1,6 @@
 import type { Account } from './account.js'
 import type { Demand } from './demand.js'
+import { isLogged } from './is-logged.js'
 import { type KeyWrite, type RetryLookup, SettlingKey } from './settling-key.js'
 import type { Batch, Charge, Reading, Verdict } from './store.js'
 
@@ -43,8 +44,8 @@ export function settle(
       if (!counts || charged.has(key)) return
       charged.add(key)
       const entry = entryOf(key)
-      entry.count(policy, granted)
-      if (allowed && (policy.algorithm === 'sliding-window' || policy.audit)) entry.logged += granted
+      const counted = entry.count(policy, granted)
+      if (allowed && isLogged(policy)) entry.logged += counted
     })
 
     const readings = charges.map(({ key, policy }, i) => {
@@ -93,7 +94,7 @@ function boundedLookups(lookups: readonly RetryLookup[]): RetryLookup[] {
   const together = new Map<string, RetryLookup>()
   let walked = 0
   for (const lookup of lookups) {
-    const id = `${lookup.total} ${lookup.after} ${lookup.key}`
+    const id = `${lookup.base} ${lookup.excess} ${lookup.after} ${lookup.key}`
     const same = together.get(id)
     if (same !== undefined) {
       const { resolve } = same
@@ -104,9 +105,9 @@ function boundedLookups(lookups: readonly RetryLookup[]): RetryLookup[] {
           lookup.resolve(ts)
         },
       })
-    } else if (together.size === 0 || walked + lookup.walk <= MOST_WALKED) {
+    } else if (together.size === 0 || walked + lookup.excess <= MOST_WALKED) {
       together.set(id, lookup)
-      walked += lookup.walk
+      walked += lookup.excess
     } else lookup.giveUp()
   }
   return [...together.values()]

@@ -1,6 +1,7 @@
 import { type Account, type Head, instantOf, stampOf, type WindowStart } from './account.js'
 import type { Demand } from './demand.js'
 import { windowEndAt, windowStartAt } from './fixed-window.js'
+import { addToTotal, countedSince } from './running-total.js'
 import type { Policy, Reading, Refusal } from './store.js'
 
 /** What must be written for one key, all in the same transaction. */
@@ -14,16 +15,17 @@ export interface KeyWrite {
   readonly prune: { readonly after: number; readonly upTo: number } | null
 }
 
-/** A denial whose waiting time needs one more read: when the event that reaches `total` leaves the window. */
+/** A denial whose waiting time needs one more read: when enough of the window's oldest events leave it. */
 export interface RetryLookup {
   readonly key: string
   /** Only events later than this are inside the window. */
   readonly after: number
-  readonly total: number
+  /** The running total before the window's first event. */
+  readonly base: number
+  /** How much must leave. Running totals go round, so it is compared with what was counted since `base`. */
+  readonly excess: number
   /** Tells the reading when that event happened. */
   readonly resolve: (ts: number) => void
-  /** The most events that lie between the window's start and that event. */
-  readonly walk: number
   /** Tells the reading the longest wait there can be. */
   readonly giveUp: () => void
 }
@@ -34,7 +36,10 @@ export interface RetryLookup {
  */
 const CLOCK_STEP_MICROS = 60_000_000
 
-/** The most that a fixed window counts beyond its limit: attempts at any rate, and sums that stay exact in JavaScript. */
+/**
+ * The most that a window counts beyond its limit, by denied attempts or by penalties: at any rate, and sums that stay exact
+ * in JavaScript.
+ */
 const MOST_BEYOND_LIMIT = 1_000_000_000_000
 
 /** One key while a batch is being settled: what was read, plus what the batch has added so far. */
@@ -71,8 +76,9 @@ export class SettlingKey {
     }
     const { first, base } = this.#sliding(policy)
     if (first === 0) return 0
+    const counted = countedSince(head.total, base)
     // Events older than their head: somebody deleted the head by hand. Then all that the new head counted is inside.
-    return base <= head.total ? head.total - base : head.total
+    return counted >= 0 ? counted : head.total
   }
 
   /** Whether a hit of this cost must be denied: the key is blocked, or the limit does not allow it. */
@@ -135,12 +141,12 @@ export class SettlingKey {
     }
     if (excess > this.#before(policy)) resolve(this.stamp)
     else if (excess > 1) {
-      const total = this.#sliding(policy).base + excess
+      const { base } = this.#sliding(policy)
       const giveUp = (): void => {
         reading.retryMicros = Math.max(this.stamp + policy.windowMicros - this.#account.now, blockedMicros)
         reading.isUpperBound = true
       }
-      lookups.push({ key, after: this.at - policy.windowMicros, total, walk: excess, resolve, giveUp })
+      lookups.push({ key, after: this.at - policy.windowMicros, base, excess, resolve, giveUp })
     }
     return reading
   }
@@ -151,10 +157,12 @@ export class SettlingKey {
       this.count(policy, attempts)
   }
 
-  /** Counts attempts or admitted cost. What a fixed window counts of denied attempts is cut, so that it never overflows. */
-  count(policy: Policy, cost: number): void {
-    const room = policy.limit + MOST_BEYOND_LIMIT - this.used(policy)
-    this.added += policy.algorithm === 'fixed-window' ? Math.max(0, Math.min(cost, room)) : cost
+  /** Counts attempts or admitted cost, up to the most that a window holds, and tells how much it counted. */
+  count(policy: Policy, cost: number): number {
+    const room = Math.max(0, policy.limit + MOST_BEYOND_LIMIT - this.used(policy))
+    const counted = Math.min(cost, room)
+    this.added += counted
+    return counted
   }
 
   write(key: string): KeyWrite | null {
@@ -166,7 +174,7 @@ export class SettlingKey {
     const memo = this.#memo(policy)
     // A fixed window begins from nothing, so that its sum never grows past a window's.
     const total =
-      policy.algorithm === 'fixed-window' ? memo.base + this.used(policy) : head.total + this.added
+      policy.algorithm === 'fixed-window' ? memo.base + this.used(policy) : addToTotal(head.total, this.added)
     const step = Math.max(1, Math.floor(span / 4))
     return {
       key,

@@ -12,7 +12,7 @@
 -- multi-primary clusters certify it.
 CREATE TABLE IF NOT EXISTS rate_keys (
   rkey VARBINARY(120) NOT NULL,
-  -- sum of all cost ever counted
+  -- sum of all cost ever counted; goes round at 2^52
   total BIGINT NOT NULL DEFAULT 0,
   -- time of the newest write
   last_ts BIGINT NOT NULL DEFAULT 0,

@@ -9,7 +9,7 @@
 
 CREATE TABLE IF NOT EXISTS rate_keys (
   rkey BLOB NOT NULL,
-  -- sum of all cost ever counted
+  -- sum of all cost ever counted; goes round at 2^52
   total INTEGER NOT NULL DEFAULT 0,
   -- time of the newest write
   last_ts INTEGER NOT NULL DEFAULT 0,

@@ -1,6 +1,7 @@
 import { calendarOfId } from '../../limiter/calendar-options.js'
 import { keyText } from '../../limiter/storage-key.js'
 import { instantOf, type WindowStart } from '../../stores/account.js'
+import { countedSince } from '../../stores/running-total.js'
 import type { KeyRow, Reader } from './reader.js'
 import { readStoredKey } from './stored-key.js'
 
@@ -53,11 +54,11 @@ export function estimate(row: KeyRow, now: number): Estimate {
   const start = { first: memoFirst, base: memoBase }
   const common = { row, fixed, cutoff, windowMicros }
   if (memoWindow > 0 && memoFirst > cutoff) {
-    return { ...common, start, atMost: total - memoBase, isExact: true }
+    return { ...common, start, atMost: countedSince(total, memoBase), isExact: true }
   }
   // A fixed window that is over, a key that never counted, and a log whose newest event has left.
   const isEmpty = fixed || memoWindow === 0 || Math.max(last, stamp) <= cutoff
-  return { ...common, start: null, atMost: isEmpty ? 0 : total - memoBase, isExact: isEmpty }
+  return { ...common, start: null, atMost: isEmpty ? 0 : countedSince(total, memoBase), isExact: isEmpty }
 }
 
 /** Looks up where the windows begin that the rows alone do not tell. */
@@ -68,7 +69,12 @@ export async function exactly(reader: Reader, estimates: readonly Estimate[]): P
   return estimates.map((each) => {
     const start = found.get(each)
     if (start === undefined) return each
-    return { ...each, start, atMost: start === null ? 0 : each.row.total - start.base, isExact: true }
+    return {
+      ...each,
+      start,
+      atMost: start === null ? 0 : countedSince(each.row.total, start.base),
+      isExact: true,
+    }
   })
 }
 

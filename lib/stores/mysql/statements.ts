@@ -1,3 +1,4 @@
+import { TOTALS_GO_ROUND_AT } from '../running-total.js'
 import type { RetryLookup } from '../settling-key.js'
 import { EVENTS_READ } from './known-log.js'
 
@@ -145,7 +146,11 @@ export const readPruneEnds = (looks: readonly PruneLook[]): string =>
     })
     .join('\nUNION ALL\n')
 
-/** When the event that reaches a running total happened. Walks the primary key from the window's start to it. */
-export const lookupRetry = ({ key, after, total }: RetryLookup): string =>
-  `SELECT e.ts FROM rate_events e WHERE e.rkey = ${keyLiteral(key)} AND e.ts > ${int(after)} AND e.total >= ${int(total)}
+/**
+ * When the event happened after which so much had been counted of the window. Walks the primary key from the window's start
+ * to it; the remainder is for totals that have gone round.
+ */
+export const lookupRetry = ({ key, after, base, excess }: RetryLookup): string =>
+  `SELECT e.ts FROM rate_events e WHERE e.rkey = ${keyLiteral(key)} AND e.ts > ${int(after)}
+  AND MOD(e.total - (${int(base)}) + ${int(TOTALS_GO_ROUND_AT)}, ${int(TOTALS_GO_ROUND_AT)}) >= ${int(excess)}
 ORDER BY e.ts LIMIT 1`

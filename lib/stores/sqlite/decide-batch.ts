@@ -176,7 +176,7 @@ export function probeWrite(statements: Statements): void {
   statements.deleteKey.run(rkey)
 }
 
-function resolveLookup(statements: Statements, { key, after, total, resolve }: RetryLookup): void {
-  const event = statements.reachedAt.get(bytesOf(key), after, total) as { ts: number } | undefined
+function resolveLookup(statements: Statements, { key, after, base, excess, resolve }: RetryLookup): void {
+  const event = statements.reachedAt.get(bytesOf(key), after, base, excess) as { ts: number } | undefined
   if (event) resolve(event.ts)
 }

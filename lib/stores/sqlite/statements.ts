@@ -1,3 +1,4 @@
+import { TOTALS_GO_ROUND_AT } from '../running-total.js'
 import type { SqliteDatabase, SqliteStatement } from './open-sqlite.js'
 
 /*
@@ -16,8 +17,12 @@ const SQL = {
   /** The window's first event and the total before it: one seek in the primary key. */
   firstEvent: `SELECT ts AS first, total - hits AS base FROM rate_events WHERE rkey = ? AND ts > ? ORDER BY ts LIMIT 1`,
 
-  /** When the event that reaches a running total happened: walks the primary key from the window's start to it. */
-  reachedAt: 'SELECT ts FROM rate_events WHERE rkey = ? AND ts > ? AND total >= ? ORDER BY ts LIMIT 1',
+  /**
+   * When the event happened after which so much had been counted of the window: walks the primary key from the window's
+   * start to it. The remainder is for totals that have gone round.
+   */
+  reachedAt: `SELECT ts FROM rate_events WHERE rkey = ? AND ts > ?
+  AND (total - ? + ${TOTALS_GO_ROUND_AT}) % ${TOTALS_GO_ROUND_AT} >= ? ORDER BY ts LIMIT 1`,
 
   insertEvent: 'INSERT INTO rate_events (rkey, ts, hits, total) VALUES (?, ?, ?, ?)',
 
@@ -54,8 +59,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   /** The same from the newest on. */
   nthNewestEvent: 'SELECT ts FROM rate_events WHERE rkey = ? ORDER BY ts DESC LIMIT 1 OFFSET ?',
 
-  /** Takes the sweep for a while, if nobody holds it. */
-  claimSweep: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1 AND sweep_until <= ?',
+  /** Takes the sweep for a while, if nobody holds it. What is held for longer was taken before the clock stepped back. */
+  claimSweep:
+    'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1 AND sweep_until NOT BETWEEN ? + 1 AND ?',
   setSweepUntil: 'UPDATE rate_limit_schema SET sweep_until = ? WHERE id = 1',
 
   sweepUntil: 'SELECT sweep_until AS n FROM rate_limit_schema WHERE id = 1',
