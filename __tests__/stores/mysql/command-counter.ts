@@ -10,6 +10,8 @@ export interface CommandCounter {
   take(): number
   /** The same, as the statements of each. */
   takeStatements(): string[][]
+  /** Breaks the connection of the next command whose SQL is matched, instead of passing it on. */
+  breakAt(matches: (sql: string) => boolean): void
   stop(): Promise<void>
 }
 
@@ -26,6 +28,7 @@ export async function countCommands(uri: string): Promise<CommandCounter> {
   const sockets = new Set<Socket>()
   let commands: string[][] = []
   let connections = 0
+  let breaksAt: ((sql: string) => boolean) | null = null
   const relay: Server = createServer((client) => {
     const server = connect(Number(target.port), target.hostname)
     connections += 1
@@ -37,6 +40,10 @@ export async function countCommands(uri: string): Promise<CommandCounter> {
         const sql = rest[4] === COM_QUERY ? rest.toString('utf8', 5, end) : ''
         if (rest[3] === 0) commands.push(sql.split(/;\n/))
         rest = rest.subarray(end)
+        if (breaksAt?.(sql) !== true) continue
+        breaksAt = null
+        client.destroy()
+        return
       }
       server.write(chunk)
     })
@@ -66,6 +73,9 @@ export async function countCommands(uri: string): Promise<CommandCounter> {
     },
     take: () => takeStatements().length,
     takeStatements,
+    breakAt: (matches) => {
+      breaksAt = matches
+    },
     stop: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => relay.close(resolve))

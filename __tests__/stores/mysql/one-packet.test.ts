@@ -134,6 +134,15 @@ describeServers('a decision in one packet', (server) => {
   })
   let at = 0
 
+  it('is tried again, when it was stopped and the connection is lost at the next', async () => {
+    for (let i = 0; i < 3; i += 1) await hit(store, 'a', roomy)
+    await hit(other, 'a', roomy)
+    counter.breakAt((sql) => sql.includes('FOR UPDATE'))
+    expect(await hit(store, 'a', roomy)).toMatchObject({ used: 5, denied: false })
+    expect(counter.connections).toBeGreaterThan(1)
+    expect(await stored()).toBe(5)
+  })
+
   it('charges all keys or none when one of them is not as remembered', async () => {
     const both = { charges: [charge('a', roomy), charge('b', policy({ limit: 5 }))], cost: 1 }
     await decide(store, [both])

@@ -1,8 +1,8 @@
 import { createConnection } from 'mysql2/promise'
-import { MysqlStore, StoreError } from '../../../lib/index.js'
+import { MysqlStore, type Reading, StoreError } from '../../../lib/index.js'
 import { describeServers } from '../../servers/describe-servers.js'
 import { createTestDatabase, type TestDatabase } from '../../servers/test-database.js'
-import { admitted, charge, decide, hit, hitOn, policy } from '../policies.js'
+import { admitted, charge, decide, hit, hitOn, peek, policy } from '../policies.js'
 import { failOnce, type WatchedPool, watchedPool } from './watched-pool.js'
 
 /** What a unit sends, by how each statement begins. */
@@ -224,6 +224,38 @@ describeServers('a decision on MySQL', (server) => {
     const commits = watched.sent.filter(endsInCommit)
     expect(commits.length).toBeGreaterThanOrEqual(6)
     expect(watched.sent.filter((sql) => sql.includes(';'))).toEqual([])
+  })
+
+  it('forgets a log of thousands step by step, and nothing that was counted since the first step', async () => {
+    const by = policy({ algorithm: 'fixed-window', audit: true, limit: 10_000, retainSeconds: 3600 })
+    await use({ multipleStatements: true })
+    const other = new MysqlStore({ uri: database.uri, sweepSeconds: false })
+    try {
+      const { at } = await hit(store, 'a', by)
+      const { key } = charge('a', by)
+      const rows = Array.from({ length: 2500 }, (_, i) => `('${key}', ${at - 1 - i}, 1, 0)`)
+      await database.query(`INSERT INTO rate_events (rkey, ts, hits, total) VALUES ${rows.join(', ')}`)
+      await store.block(charge('a', by), 600_000_000, new AbortController().signal)
+      const between: Reading[] = []
+      watched.watch = (sql, send, callback) => {
+        if (!sql.includes('memo_window = 0')) return send(sql, callback)
+        send(sql, async (error, results) => {
+          between.push(await hit(other, 'a', by))
+          callback(error, results)
+        })
+      }
+      await store.reset([key])
+      expect(between.map(({ denied, used }) => [denied, used])).toEqual([
+        [false, 1],
+        [false, 2],
+        [false, 3],
+      ])
+      expect((await peek(store, 'a', by)).used).toBe(3)
+      const [row] = await database.query(`SELECT COUNT(*) AS n FROM rate_events WHERE rkey = '${key}'`)
+      expect(Number(row?.n)).toBe(3)
+    } finally {
+      await other.close()
+    }
   })
 
   it('sweeps in one process at a time, while hits go on', async () => {

@@ -65,6 +65,7 @@ export async function decideAssumed(
     return { verdicts, tried: true }
   } catch (error) {
     if (!isStale(error)) throw error
+    onCommit(false)
     for (const key of demands.keys()) known.get(key)?.unsettle()
     return { verdicts: null, tried: true }
   }

@@ -1,8 +1,11 @@
 import type { Connection, Result } from './connection.js'
 import { COMMIT } from './statements.js'
 
-/** Tells the runner that COMMIT is about to be sent: from here on a lost connection leaves the outcome unknown. */
-export type OnCommit = () => void
+/**
+ * Tells the runner that COMMIT is about to be sent: from here on a lost connection leaves the outcome unknown. With false,
+ * that the server has answered without coming to it.
+ */
+export type OnCommit = (isSent?: boolean) => void
 
 /**
  * Sends a unit's last statements and COMMIT, in one packet where that is safe, and gives the statements' results.

@@ -2,9 +2,13 @@ import { BY_PRIMARY_KEY, int, NOW } from './statements.js'
 
 /* What is sent to sweep and to reset, under the same rules as `statements`. */
 
-/** Takes the sweep for a while, if nobody holds it. The one row is found by its primary key. */
+/**
+ * Takes the sweep for a while, if nobody holds it. What is held for longer than that was taken before the clock stepped
+ * back. The one row is found by its primary key.
+ */
 export const claimSweep = (leaseMicros: number): string =>
-  `UPDATE rate_limit_schema SET sweep_until = ${NOW} + ${int(leaseMicros)} WHERE id = 1 AND sweep_until <= ${NOW}`
+  `UPDATE rate_limit_schema SET sweep_until = ${NOW} + ${int(leaseMicros)}
+WHERE id = 1 AND sweep_until NOT BETWEEN ${NOW} + 1 AND ${NOW} + ${int(leaseMicros)}`
 
 /** Makes the row that a hand-made schema may lack, so that the sweep can be claimed. */
 export const ENSURE_SWEEP_ROW =
@@ -49,10 +53,17 @@ export const deleteAllEvents = (literals: readonly string[]): string =>
 export const deleteKeys = (literals: readonly string[]): string =>
   `DELETE FROM rate_keys WHERE rkey IN (${literals.join(', ')})`
 
-/** Locks one key that may exist or not, by its primary key, and tells the time of its newest event. */
+/**
+ * Locks one key that may exist or not, by its primary key, and tells the time of its newest event, and whether anything
+ * but events is kept of it.
+ */
 export const lockKey = (rkey: string): string =>
-  `SELECT GREATEST(last_ts, stamp_ts) FROM rate_keys WHERE rkey = ${rkey} FOR UPDATE`
+  `SELECT GREATEST(last_ts, stamp_ts), blocked_until FROM rate_keys WHERE rkey = ${rkey} FOR UPDATE`
 
-/** Forgets the remembered start of the window, because its event was deleted. */
+/** Forgets what a key has counted of a fixed window, and its block, at once: its events may take longer. */
+export const forgetCount = (rkey: string): string =>
+  `UPDATE rate_keys SET memo_ts = 0, blocked_until = 0 WHERE rkey = ${rkey}`
+
+/** Forgets the remembered start of a sliding window, because its event was deleted. */
 export const forgetMemo = (rkey: string): string =>
-  `UPDATE rate_keys SET memo_window = 0, memo_ts = 0, log_version = log_version + 1 WHERE rkey = ${rkey}`
+  `UPDATE rate_keys SET memo_window = 0, log_version = log_version + 1 WHERE rkey = ${rkey}`

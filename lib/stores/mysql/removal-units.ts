@@ -7,6 +7,7 @@ import {
   deleteKeys,
   expiredKeys,
   extendSweep,
+  forgetCount,
   forgetMemo,
   keysBetween,
   keysWithEvents,
@@ -97,7 +98,11 @@ export interface ResetProgress {
   readonly finished: boolean
 }
 
-/** Forgets a key, or a thousand of its events: the caller repeats it until it is finished. */
+/**
+ * Forgets a key, or a thousand of its events: the caller repeats it until it is finished.
+ *
+ * @param at - how far the units before this one have come; null for the first one, which ends what is not an event
+ */
 export async function resetUnit(
   connection: Connection,
   session: Session,
@@ -111,11 +116,14 @@ export async function resetUnit(
     await commit(connection, onCommit, [])
     return { at: at ?? 0, finished: true }
   }
-  const newest = integer(row[0])
+  const [newest, blocked] = row.map(integer) as [number, number]
+  const isFirst = at === null
   const until = at ?? newest
   const { finished } = await removeEvents(connection, usage, rkey, until)
-  const ending = finished && newest === until ? deleteKeys([rkey]) : forgetMemo(rkey)
-  await commit(connection, onCommit, [ending])
+  // Hits and blocks since the first unit are not its business.
+  const isUnused = newest === until && (isFirst || blocked === 0)
+  const remaining = isFirst ? [forgetCount(rkey), forgetMemo(rkey)] : [forgetMemo(rkey)]
+  await commit(connection, onCommit, finished && isUnused ? [deleteKeys([rkey])] : remaining)
   return { at: until, finished }
 }
 

@@ -110,8 +110,8 @@ export class UnitRunner {
       const session = await connection.session(this.#ownSessions)
       await this.#abandoned.end(connection, session)
       this.#session = session
-      const result = await unit(connection, session, () => {
-        progress.isCommitting = true
+      const result = await unit(connection, session, (isSent = true) => {
+        progress.isCommitting = isSent
       })
       connection.release()
       return result

@@ -19,7 +19,8 @@ export async function sweepAll(
 ): Promise<SweepResult> {
   const claimed = await transact(({ statements }) => {
     const at = now()
-    return Number(statements.claimSweep.run(at + SWEEP_LEASE_MICROS, at).changes) === 1
+    const until = at + SWEEP_LEASE_MICROS
+    return Number(statements.claimSweep.run(until, at, until).changes) === 1
   })
   if (!claimed) return { keys: 0, events: 0, ran: false }
   await transact(({ database, usage }) => agreeOnUsage(database, usage))
