@@ -211,6 +211,15 @@ describe.each(expressVersions)('several limits in one decision, on Express %s', 
     expect(headers['ratelimit-policy']).toBe('"plan";q=2;w=60, "blue";q=3;w=60')
     expect(limiter.policies).toEqual([])
   })
+
+  test('one that depends on the request leaves none that could be asked for by key alone', async () => {
+    const limiter = create([
+      { name: 'all', limit: 3, windowSeconds: 60 },
+      { name: 'plan', limit: () => 2, windowSeconds: 60 },
+    ])
+    expect(limiter.policies).toEqual([])
+    await expect(limiter.peek('a')).rejects.toThrow(TypeError)
+  })
 })
 
 describe('misuse of `limits` is a TypeError', () => {

@@ -261,6 +261,21 @@ describe('a wrong option throws at construction', () => {
     },
   )
 
+  test('a limiter of which a limit depends on the request', () => {
+    const store = new MemoryStore({ sweepSeconds: false })
+    const limits = [
+      { name: 'all', limit: 3, windowSeconds: 60 },
+      { name: 'plan', limit: () => 5, windowSeconds: 60 },
+    ]
+    for (const limiter of [
+      rateLimit({ store, limits }),
+      rateLimit({ store, name: 'one', limit: () => 5, windowSeconds: 60 }),
+    ]) {
+      const construct = () => rateLimitStatus({ limiters: [limiter], authorize: 'none' })
+      expect(construct).toThrow(/^Expected `limiters` to be .+ depends on the request$/)
+    }
+  })
+
   test.each([undefined, null, true, false, 'all', '', {}])('`authorize`: %p', (authorize) => {
     const construct = () => rateLimitStatus({ limiters: [], authorize } as unknown as RateLimitStatusOptions)
     expect(construct).toThrow(TypeError)

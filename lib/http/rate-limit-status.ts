@@ -3,14 +3,16 @@ import type { StoreHealth } from '../limiter/breaker.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Key } from '../limiter/storage-key.js'
 import { checkBoolean, checkOptionNames, optionError } from '../stores/option-error.js'
+import type { Policy } from '../stores/store.js'
 import { type Authorize, checkAuthorize, isAuthorized } from './authorize.js'
 import { sendBadRequest, sendForbidden, sendUnavailable } from './problem.js'
 
 /** What the status asks of a limiter: a `rateLimit` middleware has it, and a `Limiter`. */
-export type StatusLimiter = Pick<Limiter, 'peek'> & Partial<Pick<Limiter, 'store' | 'storeHealth'>>
+export type StatusLimiter = Pick<Limiter, 'peek'> &
+  Partial<Pick<Limiter, 'store' | 'storeHealth'>> & { readonly policies?: readonly Policy[] }
 
 export interface RateLimitStatusOptions {
-  /** The limiters to show, in this order. */
+  /** The limiters to show, in this order. One with a limit that depends on the request cannot be asked for a key alone. */
   readonly limiters: readonly StatusLimiter[]
   /** Who may look: `(req) => boolean`, may be async, or `'none'`. Required. Anything but `true` answers 403. */
   readonly authorize: Authorize
@@ -45,7 +47,8 @@ export interface LimiterStatus {
  * const limiters = [globalLimit, loginLimit]
  * app.use('/status', rateLimitStatus({ limiters, authorize: (req) => req.user?.isAdmin === true }))
  *
- * @throws TypeError when `limiters` is no array of limiters, or `authorize` neither a function nor `'none'`.
+ * @throws TypeError when `limiters` is no array of limiters, one of them has limits that depend on the request, or
+ *   `authorize` is neither a function nor `'none'`.
  */
 export function rateLimitStatus(options: RateLimitStatusOptions) {
   checkOptionNames('rateLimitStatus', options, ['limiters', 'authorize', 'storeHealth'])
@@ -53,6 +56,11 @@ export function rateLimitStatus(options: RateLimitStatusOptions) {
   checkBoolean('storeHealth', storeHealth)
   if (!Array.isArray(limiters) || !limiters.every((limiter) => typeof limiter?.peek === 'function')) {
     throw optionError('limiters', 'an array of limiters', limiters)
+  }
+  if (limiters.some(({ policies }) => policies?.length === 0)) {
+    throw new TypeError(
+      'Expected `limiters` to be limiters that a key alone can be looked up in, got one with a limit that depends on the request',
+    )
   }
   checkAuthorize(authorize)
 

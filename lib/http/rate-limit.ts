@@ -39,7 +39,7 @@ export interface RateLimitMiddleware
     'hit' | 'peek' | 'penalize' | 'refund' | 'block' | 'reset' | 'storedKeys' | 'storeHealth'
   > {
   (req: Request, res: Response, next: NextFunction): Promise<void>
-  /** The limits that depend on no request. */
+  /** Its limits; none where one of them depends on the request, and so the methods reject. */
   readonly policies: readonly Policy[]
   readonly store: Store
 }
@@ -143,8 +143,9 @@ function programmatic({ decider, behaviour, rules }: ResolvedRateLimitOptions) {
     return { policy, key }
   }
   const of = (key: Key): LimitedKey[] => rules.map(({ policy }) => limited(policy, key))
+  const policies = rules.map(({ policy }) => policy).filter((policy) => policy !== null)
   return {
-    policies: rules.map(({ policy }) => policy).filter((policy) => policy !== null),
+    policies: policies.length === rules.length ? policies : [],
     store: behaviour.store,
     get storeHealth() {
       return decider.storeHealth

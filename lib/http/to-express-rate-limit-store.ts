@@ -41,7 +41,11 @@ export interface ExpressRateLimitStore {
    * @throws StoreError when the store does not answer within `timeoutMs`; at once while it is known to be down.
    */
   increment(key: string): Promise<ExpressRateLimitCount>
-  /** Gives back the hit that this request has taken, if it took one, and it still counts. */
+  /**
+   * Gives back the hit that this request has taken, if it took one, and it still counts. Never rejects: where the store
+   * fails the hit stays counted. Not every release of express-rate-limit listens, and Node.js ends a process for a
+   * rejection that nobody hears.
+   */
   decrement(key: string): Promise<void>
   /** Forgets what was counted for a key. Other processes see it within a second. */
   resetKey(key: string): Promise<void>
@@ -130,7 +134,8 @@ class SharedStore implements ExpressRateLimitStore {
 
   async decrement(key: string): Promise<void> {
     const decision = this.#taken.giveBack(String(key))
-    if (decision !== null) await this.#limiter.refund(decision)
+    // The response is sent, and a hit that stays counted is the safe side.
+    if (decision !== null) await this.#limiter.refund(decision).catch(() => {})
   }
 
   async resetKey(key: string): Promise<void> {

@@ -145,13 +145,13 @@ describe('a store that fails', () => {
     expect(logger.error.mock.calls[0]?.[0]).toMatchObject({ name: 'StoreError' })
   })
 
-  test('and cannot give back keeps the hit, and express-rate-limit tells why', async () => {
+  test('and cannot give back keeps the hit, and rejects to nobody who may not listen', async () => {
     const store = new WatchedStore()
     const adapter = create({}, store)
     adapter.init({ windowMs: 60_000, limit: 5, skipFailedRequests: true })
     await adapter.increment('a')
     store.before = failures[0]?.[1] as () => unknown
-    await expect(adapter.decrement('a')).rejects.toMatchObject({ code: 'ERR_STORE_CONNECTION' })
+    await adapter.decrement('a')
     store.before = () => {}
     expect((await adapter.get('a'))?.totalHits).toBe(1)
   })

@@ -242,11 +242,18 @@ describe.each(expressVersions)('on Express %s', (_, express) => {
     },
   )
 
-  test('a limiter that depends on the request has nothing to reset, and is not offered', async () => {
-    const { store } = mount()
-    const perRequest = rateLimit({ store, name: 'plan', limit: () => 5, windowSeconds: 60 })
-    const { app } = mount({ store, limiters: [perRequest] }, express)
-    const { status } = await act(app, 'reset', { limit: 'plan', key: 'a' })
-    expect(status).toBe(404)
+  test('a limiter with a limit that depends on the request is not offered, and the others are', async () => {
+    const { store, ping } = mount()
+    const limits = [
+      { name: 'all', limit: 3, windowSeconds: 60 },
+      { name: 'plan', limit: () => 5, windowSeconds: 60 },
+    ]
+    const mixed = rateLimit({ store, limits })
+    const { app } = mount({ store, limiters: [mixed, ping] }, express)
+    for (const limit of ['plan', 'all'])
+      expect((await act(app, 'reset', { limit, key: 'a' })).status).toBe(404)
+    expect((await act(app, 'reset', { limit: 'ping', key: 'a' })).status).toBe(200)
+    const { body } = await request(app).get('/limits/api/find?key=a').expect(200)
+    expect(body.rows).toMatchObject([{ limit: 'ping' }])
   })
 })

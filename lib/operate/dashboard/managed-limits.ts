@@ -17,7 +17,10 @@ export interface Rule extends Pick<Policy, 'limit' | 'windowSeconds' | 'algorith
   readonly every: CalendarUnit | null
 }
 
-/** The limits of some limiters, by name: what is shown, looked up, reset and blocked. */
+/**
+ * The limits of some limiters, by name: what is shown, looked up, reset and blocked. Those of a middleware of which one
+ * depends on the request are not among them: a key alone does not tell what it is counted under.
+ */
 export class ManagedLimits {
   readonly #limiters = new Map<string, { rules: Rule[]; owners: Set<DashboardLimiter> }>()
 
