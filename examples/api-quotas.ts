@@ -13,6 +13,7 @@ const ACCOUNTS = new Map<string, Account>([
   ['demo-free', { name: 'acme', plan: 'free' }],
   ['demo-pro', { name: 'globex', plan: 'pro' }],
 ])
+const DAY_MS = 86_400_000
 /** Where months begin, on the meter as on the bill. */
 const MONTH = { every: 'month', timeZone: 'Europe/Berlin' } as const
 
@@ -43,7 +44,12 @@ export function apiQuotas(store: Store): Router {
 
   /** `GET /usage?from=2026-01-01&to=2027-01-01&by=month`; by default the days of the last 30. Counts nothing. */
   api.get('/usage', requireApiKey, (req, res, next) => {
-    const { from = Date.now() - 30 * 86_400_000, to, by = 'day' } = req.query
+    const { from = Date.now() - 30 * DAY_MS, to = Date.now(), by = 'day' } = req.query
+    // Each day is a query, so nobody asks for more of them than are kept.
+    if (new Date(to as string).getTime() - new Date(from as string).getTime() > 400 * DAY_MS) {
+      res.status(400).json({ error: '`from` and `to` are at most 400 days apart' })
+      return
+    }
     if (by !== 'hour' && by !== 'day' && by !== 'month') {
       res.status(400).json({ error: '`by` is hour, day or month' })
       return
@@ -52,7 +58,7 @@ export function apiQuotas(store: Store): Router {
       limiter: plan,
       key: accountOf(req).name,
       from: from as string,
-      to: to as string | undefined,
+      to: to as string,
       bucket: { ...MONTH, every: by },
     })
       .then(({ used, buckets }) => res.json({ account: accountOf(req).name, used, buckets }))

@@ -62,6 +62,8 @@ describe('an API with plans', () => {
     expect(used).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 0])
     await usage('demo-free', { by: 'fortnight' }).expect(400)
     await usage('demo-free', { from: 'yesterday' }).expect(400)
+    await usage('demo-free', { from: '1970-01-01' }).expect(400)
+    await usage('demo-free', { from: '2026-01-01', to: '2030-01-01', by: 'month' }).expect(400)
     await usage('stolen', {}).expect(401)
   })
 })

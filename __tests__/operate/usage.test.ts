@@ -90,6 +90,25 @@ describe('usage', () => {
     expect(buckets.filter((bucket) => bucket.used > 0)).toHaveLength(1)
   })
 
+  test('of years is read with other work in between, and of more than anything is kept for not at all', async () => {
+    const limiter = quota()
+    at('2026-03-01T10:00Z')
+    await limiter.hit('acme', { cost: 3 })
+    let turns = 0
+    let isOver = false
+    const count = (): void => {
+      turns += 1
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const years = { limiter, key: 'acme', from: '2017-01-01', to: '2027-01-01', bucket: 'year' } as const
+    expect((await usage(years)).used).toBe(3)
+    isOver = true
+    expect(turns).toBeGreaterThan(1000)
+    const older = usage({ ...years, from: '1970-01-01', bucket: 'month' })
+    await expect(older).rejects.toThrow('`from` and `to` to be at most 11 years apart, got 57')
+  })
+
   test('of a middleware with several limits is told by name, also where the limit depends on the request', async () => {
     const limiter = rateLimit({
       store,

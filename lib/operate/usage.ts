@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type CalendarWindow, resolveCalendar } from '../limiter/calendar-options.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Key, StoredKey } from '../limiter/storage-key.js'
@@ -43,6 +44,9 @@ const MINUTE_MICROS = 60_000_000
 const PAGE_MICROS = 86_400_000_000
 /** The most buckets of one answer: more than a year of hours. */
 const MOST_BUCKETS = 10_000
+/** The most years of one answer. Nothing is kept for longer, and each of their days is read. */
+const MOST_YEARS = 11
+const YEAR_MICROS = 366 * 86_400_000_000
 
 /**
  * What a key has used, for bills and meters: the cost of its admitted hits, as the store's event log has it and, where the
@@ -55,7 +59,7 @@ const MOST_BUCKETS = 10_000
  * const { buckets } = await usage({ limiter: plan, key: 'acme', from: '2026-01-01', to: '2027-01-01', bucket: 'month' })
  *
  * @throws TypeError for a wrong option, a limit that keeps no events, a store that has no usage, and more than 10,000
- *   buckets; StoreError when the store fails.
+ *   buckets or 11 years; StoreError when the store fails.
  */
 export async function usage(options: UsageOptions): Promise<Usage> {
   checkOptionNames('usage', options, ['limiter', 'key', 'name', 'from', 'to', 'bucket'])
@@ -83,6 +87,8 @@ export async function readBuckets(
   let at = 0
   for (let page = buckets[0]?.start ?? 0; page < end; page += PAGE_MICROS) {
     const until = Math.min(page + PAGE_MICROS, end)
+    // A store in this process answers before anything else is done, and so would years of days.
+    await setImmediate()
     const slices = await store.readUsage(stored, page, until, byMinute ? MINUTE_MICROS : SLICE_MICROS)
     for (const slice of slices.toSorted((a, b) => a.at - b.at)) {
       while ((buckets[at] as FixedWindow).end <= slice.at) at += 1
@@ -99,8 +105,17 @@ export async function readBuckets(
   }
 }
 
-/** The buckets that two instants and all between them lie in. */
+/**
+ * The buckets that two instants and all between them lie in.
+ *
+ * @throws TypeError for more than can be read at once, and for a wrong calendar.
+ */
 export function bucketsOf(bucket: 'minute' | CalendarWindow, from: number, to: number): FixedWindow[] {
+  if (to - from > MOST_YEARS * YEAR_MICROS) {
+    throw new TypeError(
+      `Expected \`from\` and \`to\` to be at most ${MOST_YEARS} years apart, got ${Math.round((to - from) / YEAR_MICROS)}`,
+    )
+  }
   const calendar = bucket === 'minute' ? null : resolveCalendar(bucket, 'bucket')
   const minuteAt = (at: number): FixedWindow => {
     const start = at - (at % MINUTE_MICROS)
