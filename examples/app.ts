@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express'
@@ -72,14 +73,19 @@ export function createApp(store: Store): Express {
   app.get('/status', rateLimitStatus({ limiters, authorize: 'none' }))
 
   // At the root, with a panel of this example's own at the top of the page. Everybody may look, as this is an example; only
-  // who sits at this machine may reset and block.
+  // who was given the link may reset and block. Not whoever comes from this machine: that may be a proxy.
+  const code = randomUUID()
   const page = dashboard({
     limiters,
     store,
-    authorize: ({ socket }) => isLoopback(socket.remoteAddress) || 'read',
+    authorize: (req) => req.get('Cookie')?.split('; ').includes(`operator=${code}`) || 'read',
     panels: ['/playground.js'],
   })
   app.locals.dashboard = page
+  app.locals.operatorPath = `/operator/${code}`
+  app.get(app.locals.operatorPath, (_req, res) => {
+    res.cookie('operator', code, { httpOnly: true, sameSite: 'strict' }).redirect('/')
+  })
   app.use(page)
   app.get(['/playground.js', '/playground.css'], (req, res) => {
     res.sendFile(req.path.slice(1), { root: FOLDER })
@@ -113,8 +119,6 @@ export function createApp(store: Store): Express {
   app.use(onError)
   return app
 }
-
-const isLoopback = (address = ''): boolean => /^(::ffff:)?127\.|^::1$/.test(address)
 
 /** A limiter whose 429 names the key as well. A service that does not want to tell leaves `handler` out. */
 function limiter(options: RateLimitOptions): RateLimitMiddleware {

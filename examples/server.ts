@@ -31,6 +31,7 @@ server.on('listening', () => {
   const where = url === null ? `SQLite file ${sqliteFile}` : `MySQL at ${url.host}${url.pathname}`
   console.log(`Listening on ${address}, counting in ${where}`)
   console.log(`Open ${address} in a browser: buttons to try the limits with, and the dashboard`)
+  console.log(`To reset and block keys there too, open ${address}${app.locals.operatorPath}`)
 })
 
 server.on('error', (error: NodeJS.ErrnoException) => {

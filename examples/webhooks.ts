@@ -21,7 +21,8 @@ export function webhookRoutes(
     limit: 300,
     windowSeconds: 60,
     skipSuccessfulRequests: true,
-    requestWasSuccessful: (_req, res) => res.statusCode !== 401,
+    // And nothing else: a body that is too large is refused before its signature is looked at.
+    requestWasSuccessful: (_req, res) => res.locals.isSigned === true,
   })
 
   const checkSignature: RequestHandler = (req, res, next) => {
@@ -30,7 +31,8 @@ export function webhookRoutes(
     const own = createHmac('sha256', secret ?? '')
       .update(Buffer.isBuffer(req.body) ? req.body : '')
       .digest()
-    if (secret !== undefined && sent.length === own.length && timingSafeEqual(sent, own)) next()
+    res.locals.isSigned = secret !== undefined && sent.length === own.length && timingSafeEqual(sent, own)
+    if (res.locals.isSigned) next()
     else res.sendStatus(401)
   }
 

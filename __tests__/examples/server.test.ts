@@ -207,6 +207,24 @@ describe.each(['express', 'express4'])('the example on %s', (framework) => {
     })
   })
 
+  test('lets only those reset and block on the dashboard who were given the link', async () => {
+    for (let i = 0; i < 3; i += 1) await ping('alice').expect(200)
+    const order = { limit: 'ping', key: 'alice' }
+    const browser = request.agent(app)
+    const reset = async (): Promise<number> => {
+      const { body } = await browser.get('/api/session').expect(200)
+      const asked = browser.post('/api/reset').set('X-Rate-Limit-Token', String(body.token))
+      return (await asked.send(order)).status
+    }
+    expect(await reset()).toBe(403)
+    await browser.get('/operator/guess').expect(404)
+    expect(await reset()).toBe(403)
+    await browser.get(app.locals.operatorPath).expect(302)
+    expect(await reset()).toBe(200)
+    await ping('alice').expect(200)
+    app.locals.dashboard.close()
+  })
+
   test('everything counts towards 100 requests a minute of an address, unknown routes too', async () => {
     const lost = await request(app).get('/nowhere').expect(404)
     expect(lost.type).toBe('application/problem+json')

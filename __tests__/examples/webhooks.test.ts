@@ -32,6 +32,18 @@ describe('examples/webhooks.ts', () => {
     expect(headers['retry-after']).toBe('60')
   })
 
+  const used = async (name: string, limit: number, key: string) =>
+    (await new Limiter({ store, name, limit, windowSeconds: 60 }).peek(key)).used
+
+  test('gives back what was signed, and counts what was refused before anybody looked', async () => {
+    await post('shop', sign('secret of the shop')).expect(202)
+    const asked = request(app).post('/webhooks/shop').set('X-Signature', sign('secret of the shop'))
+    await asked.send('x'.repeat(300_000)).expect(413)
+    // Given back once the answer is sent.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(await used('webhook-junk', 300, '127.0.0.1')).toBe(1)
+  })
+
   test.each([
     ['a wrong signature', 'shop', sign('another')],
     ['none', 'shop', ''],
@@ -39,8 +51,6 @@ describe('examples/webhooks.ts', () => {
     ['a sender that is not known, signed with no secret', 'stranger', sign('')],
   ])('refuses %s, and counts it', async (_what, sender, signature) => {
     await post(sender, signature).expect(401)
-    const used = async (name: string, limit: number, key: string) =>
-      (await new Limiter({ store, name, limit, windowSeconds: 60 }).peek(key)).used
     expect(await used('webhook-junk', 300, '127.0.0.1')).toBe(1)
     expect(await used('webhook', 600, sender)).toBe(0)
   })

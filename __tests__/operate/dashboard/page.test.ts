@@ -56,7 +56,7 @@ describeBrowser('the page', (openPage) => {
   const openExample = async (options?: Parameters<typeof openPage>[0]) => {
     const store = new SqliteStore({ filename: ':memory:' })
     const app = createApp(store)
-    const page = await open(await serve(app as never), '/', options)
+    const page = await open(await serve(app as never), app.locals.operatorPath, options)
     closings.push(async () => {
       app.locals.dashboard.close()
       await store.close()
